@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/ir/builder.h"
+
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "braintrace/ir/constant.h"
+#include "braintrace/ir/evaluate.h"
+#include "braintrace/ir/op_def.h"
+
+namespace braintrace {
+namespace {
+
+std::uint64_t next_age() {
+  static std::atomic<std::uint64_t> counter{0};
+  return ++counter;
+}
+
+// Renumbers so that inputs come first and ids follow definition order (I2).
+GraphParts renumbered(const GraphParts& p) {
+  GraphParts q;
+  std::vector<ValueId> to(p.types.size());
+  auto define = [&](ValueId old) {
+    to[old.index] = {static_cast<std::uint32_t>(q.types.size())};
+    q.types.push_back(p.types[old.index]);
+    return to[old.index];
+  };
+  for (ValueId v : p.inputs) q.inputs.push_back(define(v));
+  for (const Node& n : p.nodes) {
+    Node m = n;
+    for (ValueId& v : m.inputs) v = to[v.index];
+    for (ValueId& v : m.outputs) v = define(v);
+    q.nodes.push_back(std::move(m));
+  }
+  for (ValueId v : p.outputs) q.outputs.push_back(to[v.index]);
+  return q;
+}
+
+std::string with_location(const char* message, SourceLoc loc) {
+  return loc ? fmt::format("{} (at {})", message, to_string(loc)) : message;
+}
+
+}  // namespace
+
+Builder::Builder() : age_(next_age()) {}
+
+std::shared_ptr<Builder> Builder::create() {
+  return std::shared_ptr<Builder>(new Builder());
+}
+
+ValueId Builder::define(const Type& type) {
+  parts_.types.push_back(type);
+  return {static_cast<std::uint32_t>(parts_.types.size() - 1)};
+}
+
+Value Builder::input(const Type& type) {
+  BT_INVARIANT(open_);
+  const ValueId id = define(type);
+  parts_.inputs.push_back(id);
+  return {shared_from_this(), id};
+}
+
+Value Builder::constant(const Array& array) {
+  return record(constant_op, {}, {{"value", array.contiguous()}})[0];
+}
+
+ValueId Builder::resolve(const Value& v) {
+  if (v.is_concrete()) return constant(v.array()).id();
+  if (v.builder().get() == this) return v.id();
+  BT_REQUIRE_KIND(v.builder()->is_open(), ErrorKind::runtime,
+                  fmt::format("a value of type {} is used after its trace has ended",
+                              to_string(v.type())));
+  const std::pair<const Builder*, ValueId> key{v.builder().get(), v.id()};
+  if (const auto it = capture_ids_.find(key); it != capture_ids_.end()) return it->second;
+  const ValueId id = define(v.type());
+  capture_ids_.emplace(key, id);
+  captured_inputs_.push_back(id);
+  captured_.push_back(v);
+  return id;
+}
+
+std::vector<Value> Builder::record(const OpDef& op, std::span<const Value> inputs,
+                                   Attrs attrs, SourceLoc loc) {
+  BT_INVARIANT(open_);
+  Node n{.op = &op, .attrs = std::move(attrs), .loc = loc};
+  std::vector<Type> types;
+  for (const Value& v : inputs) {
+    n.inputs.push_back(resolve(v));
+    types.push_back(type(n.inputs.back()));
+  }
+  std::vector<Value> out;
+  for (const Type& t : infer_types(op, types, n.attrs)) {
+    n.outputs.push_back(define(t));
+    out.push_back({shared_from_this(), n.outputs.back()});
+  }
+  parts_.nodes.push_back(std::move(n));
+  return out;
+}
+
+Graph Builder::finish(std::span<const Value> outputs) {
+  BT_INVARIANT(open_);
+  for (const Value& v : outputs) parts_.outputs.push_back(resolve(v));
+  open_ = false;
+  parts_.inputs.insert(parts_.inputs.end(), captured_inputs_.begin(),
+                       captured_inputs_.end());
+  Graph g(renumbered(parts_));
+#ifdef BRAINTRACE_VERIFY
+  verify(g);
+#endif
+  return g;
+}
+
+std::shared_ptr<Builder> common_builder(std::span<const Value> values) {
+  std::shared_ptr<Builder> deepest;
+  for (const Value& v : values) {
+    if (v.is_concrete()) continue;
+    BT_REQUIRE_KIND(v.builder()->is_open(), ErrorKind::runtime,
+                    fmt::format("a value of type {} is used after its trace has ended",
+                                to_string(v.type())));
+    if (!deepest || v.builder()->age() > deepest->age()) deepest = v.builder();
+  }
+  return deepest;
+}
+
+std::vector<Value> emit(const OpDef& op, std::vector<Value> inputs, Attrs attrs,
+                        SourceLoc loc) {
+  try {
+    if (const auto builder = common_builder(inputs))
+      return builder->record(op, inputs, std::move(attrs), loc);
+    std::vector<Array> arrays;
+    for (const Value& v : inputs) arrays.push_back(v.array());
+    std::vector<Value> out;
+    for (Array& a : eval_op(op, arrays, attrs)) out.emplace_back(std::move(a));
+    return out;
+  } catch (const UserError& e) {
+    const bool located =
+        std::string_view(e.what()).find(" (at ") != std::string_view::npos;
+    throw UserError(e.kind(), located ? e.what() : with_location(e.what(), loc));
+  }
+}
+
+Value emit1(const OpDef& op, std::vector<Value> inputs, Attrs attrs, SourceLoc loc) {
+  std::vector<Value> out = emit(op, std::move(inputs), std::move(attrs), loc);
+  BT_INVARIANT(out.size() == 1);
+  return out[0];
+}
+
+std::vector<Value> inline_graph(const Graph& g, std::span<const Value> inputs) {
+  BT_REQUIRE(inputs.size() == g.inputs().size(),
+             fmt::format("inline_graph: the program has {} inputs, got {}",
+                         g.inputs().size(), inputs.size()));
+  std::vector<Value> env(g.num_values());
+  for (std::size_t i = 0; i < inputs.size(); ++i) env[g.inputs()[i].index] = inputs[i];
+  for (const Node& n : g.nodes()) {
+    std::vector<Value> in;
+    for (ValueId v : n.inputs) in.push_back(env[v.index]);
+    const std::vector<Value> out = emit(*n.op, std::move(in), n.attrs, n.loc);
+    for (std::size_t k = 0; k < out.size(); ++k) env[n.outputs[k].index] = out[k];
+  }
+  std::vector<Value> results;
+  for (ValueId v : g.outputs()) results.push_back(env[v.index]);
+  return results;
+}
+
+}  // namespace braintrace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Records nodes into a Graph under construction. Builders nest: a value of an outer,
+// still open builder that is used in an inner one is captured and becomes an extra input
+// there.
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "braintrace/ir/value.h"
+
+namespace braintrace {
+
+class Builder : public std::enable_shared_from_this<Builder> {
+ public:
+  static std::shared_ptr<Builder> create();
+
+  Value input(const Type& type);
+  Value constant(const Array& array);
+
+  // Records one node. Inputs may be concrete (become constants), of this builder, or of
+  // an outer open builder (captured). UserError when the op refuses them.
+  std::vector<Value> record(const OpDef& op, std::span<const Value> inputs, Attrs attrs,
+                            SourceLoc loc = {});
+
+  // Closes the builder: outputs may be concrete or captured as in record().
+  // Inputs of the Graph: declared ones, then one per captured value, in capture order.
+  Graph finish(std::span<const Value> outputs);
+
+  // Outer values this builder used; valid after finish.
+  std::span<const Value> captured() const { return captured_; }
+
+  const Type& type(ValueId v) const { return parts_.types.at(v.index); }
+  bool is_open() const { return open_; }
+  std::uint64_t age() const { return age_; }  // later = deeper
+
+ private:
+  Builder();
+  ValueId define(const Type& type);
+  ValueId resolve(const Value& v);  // id in this builder
+
+  GraphParts parts_;
+  std::vector<ValueId> captured_inputs_;
+  std::vector<Value> captured_;
+  std::map<std::pair<const Builder*, ValueId>, ValueId> capture_ids_;
+  std::uint64_t age_;
+  bool open_ = true;
+};
+
+// The open builder the values belong to (the deepest), or null when all are concrete.
+// UserError when a value's trace has ended.
+std::shared_ptr<Builder> common_builder(std::span<const Value> values);
+
+// Runs the op at once on concrete values, else records it in common_builder.
+std::vector<Value> emit(const OpDef& op, std::vector<Value> inputs, Attrs attrs = {},
+                        SourceLoc loc = {});
+Value emit1(const OpDef& op, std::vector<Value> inputs, Attrs attrs = {},
+            SourceLoc loc = {});
+
+// Inlines a graph at the current place: fresh nodes, same values.
+std::vector<Value> inline_graph(const Graph& g, std::span<const Value> inputs);
+
+}  // namespace braintrace

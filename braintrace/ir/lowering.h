@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What an op is to the executor: a closed list. `run` implements these cases and never
+// sees an op.
+#include <cstdint>
+#include <variant>
+
+#include "braintrace/array/shape.h"
+
+namespace braintrace {
+
+enum class MicroOp : std::uint8_t {
+  copy,
+  neg,
+  abs,
+  sign,
+  sqrt,
+  rsqrt,
+  exp,
+  expm1,
+  log,
+  log1p,
+  tanh,
+  sigmoid,
+  softplus,
+  erf,
+  sin,
+  cos,
+  floor,
+  logical_not,
+  convert,
+  add,
+  sub,
+  mul,
+  div,
+  pow,
+  max,
+  min,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  logical_and,
+  logical_or,
+  logical_xor,
+  select,
+  clamp,
+};
+
+enum class ReduceKind : std::uint8_t { sum, max, min, prod };
+enum class RandomKind : std::uint8_t { uniform, normal, bernoulli };
+
+struct ConvGeometry {
+  Ints strides, pad_low, pad_high, input_dilation, kernel_dilation;
+  std::int64_t groups = 1;
+};
+
+namespace lowering {
+struct Evaluate {};  // no special form: call OpDef::eval
+struct Constant {};
+struct Elementwise {
+  MicroOp op;
+};
+struct Broadcast {
+  Ints in_axes;
+};  // input axis i becomes output axis in_axes[i]
+struct Reshape {};
+struct Transpose {
+  Ints permutation;
+};
+struct Slice {
+  Ints start, step;
+};
+struct Pad {
+  Ints low, interior;
+};
+struct Concatenate {
+  std::int64_t axis;
+};
+struct Gather {
+  std::int64_t axis;
+};
+struct ScatterAdd {
+  std::int64_t axis;
+};
+struct Reduce {
+  ReduceKind kind;
+  Ints axes;
+};
+struct Gemm {
+  Ints lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+};
+struct Conv {
+  ConvGeometry geometry;
+};
+struct Sparse {
+  Ints rows, cols;
+};  // y[.., cols[p]] += x[.., rows[p]] * w[p]
+struct Random {
+  RandomKind kind;
+};
+struct Region {};  // runs its sub-graphs
+}  // namespace lowering
+
+using Lowering =
+    std::variant<lowering::Evaluate, lowering::Constant, lowering::Elementwise,
+                 lowering::Broadcast, lowering::Reshape, lowering::Transpose,
+                 lowering::Slice, lowering::Pad, lowering::Concatenate, lowering::Gather,
+                 lowering::ScatterAdd, lowering::Reduce, lowering::Gemm, lowering::Conv,
+                 lowering::Sparse, lowering::Random, lowering::Region>;
+
+}  // namespace braintrace

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/ir/value.h"
+
+#include <fmt/format.h>
+
+#include "braintrace/ir/builder.h"
+
+namespace braintrace {
+
+Value::Value(std::shared_ptr<Builder> builder, ValueId id)
+    : builder_(std::move(builder)), id_(id) {}
+
+const Array& Value::array() const {
+  BT_REQUIRE_KIND(
+      is_concrete(), ErrorKind::type,
+      fmt::format("Value::array: a symbolic value of type {} has no number while "
+                  "the step is traced; use ops instead of reading it",
+                  to_string(type())));
+  return array_;
+}
+
+Type Value::type() const { return builder_ ? builder_->type(id_) : type_of(array_); }
+
+std::int64_t Value::dim(std::int64_t axis) const {
+  const Type t = type();
+  return t.shape[static_cast<std::size_t>(normalize_axis("Value::dim", axis, t.rank()))];
+}
+
+}  // namespace braintrace

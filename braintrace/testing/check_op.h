@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One case per op, many checks. Also for users' own ops: failures throw CheckFailure, so
+// any test framework can report them.
+//   1 the traced program holds the op, verifies, and parse(print(g)) == g
+//   2 eager, interpreted and (f32 against f64) values agree
+//   3 hand-checked points
+//   4 jvp against central differences in f64; vjp against jvp by the dot-product identity
+//   5 batch rule against a loop, for every input alone and for all together
+//   6 position map against the numerical pattern of dependence
+//   7 ETP rule (anchor, instant, contract) against the weight-vjp
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "braintrace/ir/op_def.h"
+#include "braintrace/ops/ops.h"
+
+namespace braintrace::testing {
+
+class CheckFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct HandPoint {
+  std::vector<Array> inputs, outputs;
+};
+
+struct OpCase {
+  std::string op;  // registry name the case is about
+  std::function<Values(const Values&)> build;
+  std::vector<Array> inputs;           // floats in f64
+  std::vector<HandPoint> expect = {};  // checked to tol::f64
+  bool differentiable = true;          // false: all output tangents must be absent
+  std::vector<bool> active = {};       // inputs to differentiate; default: all f64 ones
+  bool check_batch = true;
+  bool check_positions = true;
+  OpTable ops = {};  // default: op_table(); users add their own
+};
+
+// Returns one line for the log: op, inputs, worst errors. Throws CheckFailure.
+std::string check_op(const OpCase& c);
+
+// Deterministic test data in f64.
+Array uniform(Shape shape, double low, double high, std::uint64_t seed = 1);
+// Distinct values at least `gap` apart: no ties for max, sort or rounding.
+Array distinct(Shape shape, double gap = 0.1, std::uint64_t seed = 1);
+
+}  // namespace braintrace::testing

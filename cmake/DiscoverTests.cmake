@@ -1,0 +1,22 @@
+# Lists a doctest program's cases and writes one add_test per case.
+execute_process(COMMAND ${PROGRAM} --list-test-cases --no-intro --no-version
+                OUTPUT_VARIABLE listing RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} --list-test-cases failed: ${listing}")
+endif()
+string(REPLACE ";" "\\;" listing "${listing}")
+string(REPLACE "\n" ";" lines "${listing}")
+set(text "")
+foreach(line IN LISTS lines)
+  if(line STREQUAL "" OR line MATCHES "^\\[doctest\\]" OR line MATCHES "^=+$")
+    continue()
+  endif()
+  # doctest reads commas as separators and backslash as escape in filters
+  string(REPLACE "\\" "\\\\" filter "${line}")
+  string(REPLACE "," "\\," filter "${filter}")
+  string(APPEND text "add_test([==[${PREFIX}: ${line}]==] [==[${PROGRAM}]==] "
+                     "[==[--test-case=${filter}]==] --no-intro --no-version)\n"
+                     "set_tests_properties([==[${PREFIX}: ${line}]==] PROPERTIES "
+                     "LABELS \"${LABELS}\" FAIL_REGULAR_EXPRESSION \"test cases: +0 \")\n")
+endforeach()
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,19 @@
+# Compiler, linker and cache settings shared by every target.
+find_program(BT_CCACHE ccache)
+if(BT_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BT_CCACHE})
+endif()
+
+find_program(BT_MOLD mold)
+if(BT_MOLD AND NOT BRAINTRACE_SANITIZE)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# -ffp-contract=off: the planned executor must agree bit for bit with the interpreter.
+add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers
+                    -ffp-contract=off)
+if(BRAINTRACE_SANITIZE)
+  add_compile_options(-fsanitize=${BRAINTRACE_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all -O1)
+  add_link_options(-fsanitize=${BRAINTRACE_SANITIZE})
+endif()
