@@ -51,6 +51,7 @@ std::shared_ptr<Builder> Builder::create() {
 
 ValueId Builder::define(const Type& type) {
   parts_.types.push_back(type);
+  producers_.push_back(-1);
   return {static_cast<std::uint32_t>(parts_.types.size() - 1)};
 }
 
@@ -92,10 +93,16 @@ std::vector<Value> Builder::record(const OpDef& op, std::span<const Value> input
   std::vector<Value> out;
   for (const Type& t : infer_types(op, types, n.attrs)) {
     n.outputs.push_back(define(t));
+    producers_.back() = static_cast<std::int64_t>(parts_.nodes.size());
     out.push_back({shared_from_this(), n.outputs.back()});
   }
   parts_.nodes.push_back(std::move(n));
   return out;
+}
+
+const Node* Builder::producer(ValueId v) const {
+  const std::int64_t at = producers_.at(v.index);
+  return at < 0 ? nullptr : &parts_.nodes[static_cast<std::size_t>(at)];
 }
 
 Graph Builder::finish(std::span<const Value> outputs) {
@@ -144,6 +151,17 @@ Value emit1(const OpDef& op, std::vector<Value> inputs, Attrs attrs, SourceLoc l
   std::vector<Value> out = emit(op, std::move(inputs), std::move(attrs), loc);
   BT_INVARIANT(out.size() == 1);
   return out[0];
+}
+
+const Node* producer(const Value& v) {
+  return v.is_concrete() ? nullptr : v.builder()->producer(v.id());
+}
+
+std::optional<Array> literal(const Value& v) {
+  if (v.is_concrete()) return v.array();
+  const Node* n = producer(v);
+  const Array* a = n ? literal(*n) : nullptr;
+  return a ? std::optional<Array>(*a) : std::nullopt;
 }
 
 std::vector<Value> inline_graph(const Graph& g, std::span<const Value> inputs) {

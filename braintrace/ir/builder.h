@@ -32,6 +32,8 @@ class Builder : public std::enable_shared_from_this<Builder> {
   std::span<const Value> captured() const { return captured_; }
 
   const Type& type(ValueId v) const { return parts_.types.at(v.index); }
+  // The node that defines v, null for inputs. Valid until the next node is recorded.
+  const Node* producer(ValueId v) const;
   bool is_open() const { return open_; }
   std::uint64_t age() const { return age_; }  // later = deeper
 
@@ -41,6 +43,7 @@ class Builder : public std::enable_shared_from_this<Builder> {
   ValueId resolve(const Value& v);  // id in this builder
 
   GraphParts parts_;
+  std::vector<std::int64_t> producers_;  // by value id: index of the node, -1 for inputs
   std::vector<ValueId> captured_inputs_;
   std::vector<Value> captured_;
   std::map<std::pair<const Builder*, ValueId>, ValueId> capture_ids_;
@@ -57,6 +60,12 @@ std::vector<Value> emit(const OpDef& op, std::vector<Value> inputs, Attrs attrs 
                         SourceLoc loc = {});
 Value emit1(const OpDef& op, std::vector<Value> inputs, Attrs attrs = {},
             SourceLoc loc = {});
+
+// The node that defines v in its open builder; null for concrete values and inputs.
+// Valid until the next node is recorded.
+const Node* producer(const Value& v);
+// Its value when v is concrete or a recorded constant, else nullopt.
+std::optional<Array> literal(const Value& v);
 
 // Inlines a graph at the current place: fresh nodes, same values.
 std::vector<Value> inline_graph(const Graph& g, std::span<const Value> inputs);

@@ -2,6 +2,7 @@
 #pragma once
 // An op is one constant record: its meaning (infer, eval), its calculus (jvp, transpose,
 // batch) and what analyses may know about it. Everybody outside ops/ asks these slots.
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -76,6 +77,12 @@ struct BatchResult {
   std::vector<BatchAxis> axes;
 };
 
+// Outputs of an equal program, or nullopt to keep the node.
+using Rewrite = std::optional<std::vector<Value>>;
+struct UnrollOptions {
+  std::int64_t max_length = 64;
+};
+
 struct OpDef {
   std::string_view name;
   Trait traits = Trait::none;
@@ -94,6 +101,12 @@ struct OpDef {
   BatchResult (*batch)(const Site&, std::span<const BatchAxis>) = nullptr;
   PositionMap (*positions)(const Signature&) = nullptr;
   const EtpRule* etp = nullptr;
+  // What passes ask. All keep values bit for bit.
+  Rewrite (*simplify)(const Site&) = nullptr;   // algebra: may look at producer(in)
+  Rewrite (*to_select)(const Site&) = nullptr;  // branches computed, results selected
+  Rewrite (*unroll)(const Site&,
+                    const UnrollOptions&) = nullptr;  // loops of known length
+  Rewrite (*inline_body)(const Site&) = nullptr;  // calls: the body in place of the node
 };
 
 // Name -> op, for parse. Sorted by name.
