@@ -9,6 +9,7 @@ namespace braintrace {
 extern const OpDef add_op;
 extern const OpDef broadcast_op;
 extern const OpDef convert_op;
+extern const OpDef dot_general_op;
 extern const OpDef tanh_op;
 // clang-format on
 

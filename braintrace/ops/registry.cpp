@@ -16,6 +16,7 @@ const OpDef* const kOps[] = {
     &broadcast_op,
     &constant_op,
     &convert_op,
+    &dot_general_op,
     &tanh_op,
 };
 // clang-format on
