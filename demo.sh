@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds and runs the demo: a recurrent step, its program, its gradient.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+tools/setup.sh
+cmake --preset release >/dev/null
+cmake --build --preset release --target demo
+echo
+exec build/release/bin/demo "$@"
