@@ -10,19 +10,14 @@
 //   6 position map against the numerical pattern of dependence
 //   7 ETP rule (anchor, instant, contract) against the weight-vjp
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "braintrace/ir/op_def.h"
 #include "braintrace/ops/ops.h"
+#include "braintrace/testing/close.h"
 
 namespace braintrace::testing {
-
-class CheckFailure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct HandPoint {
   std::vector<Array> inputs, outputs;
@@ -41,6 +36,7 @@ struct OpCase {
 };
 
 // Returns one line for the log: op, inputs, worst errors. Throws CheckFailure.
+// Also appends the line to the file named by the environment variable BT_LOG_OPS.
 std::string check_op(const OpCase& c);
 
 // Deterministic test data in f64.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The harness must catch wrong ops: each case breaks one slot of a correct op.
+#include "braintrace/testing/check_op.h"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "braintrace/ir/builder.h"
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/registry.h"
+
+using namespace braintrace;
+using namespace braintrace::testing;
+
+namespace {
+
+void eval_sinh(const Kernel& k) {
+  map_float(k, [](auto x) { return std::sinh(x); });
+}
+void eval_f32_broken(const Kernel& k) {
+  const double off = k.out[0].dtype() == DType::f32 ? 1.01 : 1.0;
+  map_float(k, [&](auto x) { return static_cast<decltype(x)>(std::sinh(x) * off); });
+}
+// Every output reads its left neighbour too.
+void eval_neighbour(const Kernel& k) {
+  map_float(k, [](auto x) { return x; });
+  visit_dtype(k.out[0].dtype(), [&]<class T>(T) {
+    T* y = k.out[0].mutable_data<T>();
+    for (std::int64_t i = k.out[0].size() - 1; i > 0; --i) y[i] += y[i - 1];
+  });
+}
+
+OpDef good_op() {
+  return {.name = "user_sinh",
+          .traits = Trait::elementwise | Trait::no_tangent,
+          .infer = same_float,
+          .eval = eval_sinh,
+          .code = "sinh($0)"};
+}
+
+std::string run(const OpDef& op) {
+  const OpDef* const table[] = {&op};
+  return check_op({.op = "user_sinh",
+                   .build = [&](const Values& in) { return emit(op, {in[0]}); },
+                   .inputs = {uniform({2, 3}, -1, 1)},
+                   .expect = {{{array({0.5}, DType::f64)},
+                               {array({0.5210953054937474}, DType::f64)}}},
+                   .differentiable = false,
+                   .ops = table});
+}
+
+}  // namespace
+
+TEST_CASE("check_op accepts a right op and names it in the log line") {
+  CHECK(run(good_op()).find("user_sinh: f64[2,3]") == 0);
+}
+
+TEST_CASE("check_op refuses a program without the op") {
+  CHECK_THROWS_WITH_AS(check_op({.op = "add",
+                                 .build = [](const Values& in) { return in; },
+                                 .inputs = {uniform({2}, 0, 1)}}),
+                       doctest::Contains("add: the traced program does not hold the op"),
+                       CheckFailure);
+}
+
+TEST_CASE("check_op catches an op that is wrong in f32") {
+  OpDef op = good_op();
+  op.eval = eval_f32_broken;
+  CHECK_THROWS_WITH_AS(run(op), doctest::Contains("f32 against f64, output 0: at ["),
+                       CheckFailure);
+}
+
+TEST_CASE("check_op catches a wrong hand-checked point") {
+  OpDef op = good_op();
+  op.eval = [](const Kernel& k) { map_float(k, [](auto x) { return x; }); };
+  CHECK_THROWS_WITH_AS(run(op), doctest::Contains("hand-checked point 0"), CheckFailure);
+}
+
+TEST_CASE("check_op catches a position map that hides a dependence") {
+  OpDef op = good_op();
+  op.eval = eval_neighbour;
+  const OpDef* const table[] = {&op};
+  CHECK_THROWS_WITH_AS(
+      check_op({.op = "user_sinh",
+                .build = [&](const Values& in) { return emit(op, {in[0]}); },
+                .inputs = {array({2, 3, 4}, DType::f64)},
+                .differentiable = false,
+                .ops = table}),
+      doctest::Contains("input 0 at [0] changes output 0 at [1]"), CheckFailure);
+}
+
+TEST_CASE("distinct values keep their gap") {
+  const std::vector<double> v = distinct({4, 5}, 0.25).to_doubles();
+  for (std::size_t i = 0; i < v.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) CHECK(std::abs(v[i] - v[j]) >= 0.25 - 1e-12);
+}
