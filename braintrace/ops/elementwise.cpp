@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/ops/op_list.h"
+
 namespace braintrace {
 namespace {
 
@@ -66,6 +68,24 @@ Value settle(const Arg& a) {
   return a.value.array().astype(DType::f32);
 }
 
+Values broadcast_together(std::string_view who, Values values, const SourceLoc& loc) {
+  Shape shape;
+  for (const Value& v : values) {
+    const auto joined = broadcast_shapes(shape, v.shape());
+    BT_REQUIRE(joined, fmt::format("{}: shapes {} and {} do not broadcast{}", who,
+                                   to_string(shape), to_string(v.shape()),
+                                   loc ? fmt::format(" (at {})", to_string(loc)) : ""));
+    shape = *joined;
+  }
+  const std::shared_ptr<Builder> trace = common_builder(values);
+  for (Value& v : values) {
+    if (v.shape() == shape) continue;
+    if (trace && v.is_concrete()) v = trace->constant(v.array());
+    v = emit1(broadcast_op, {v}, {{"shape", shape}}, loc);
+  }
+  return values;
+}
+
 Operands prepare(std::string_view who, std::vector<Arg> args) {
   std::optional<DType> strong;
   DType weak = DType::boolean;
@@ -80,19 +100,9 @@ Operands prepare(std::string_view who, std::vector<Arg> args) {
   // A bare number never widens a float, but 0.5 makes integers f32.
   DType dtype = strong.value_or(weak);
   if (!is_float(dtype)) dtype = promote(dtype, weak);
-  Shape shape;
-  for (const Arg& a : args) {
-    const auto joined = broadcast_shapes(shape, a.value.shape());
-    BT_REQUIRE(joined,
-               fmt::format("{}: shapes {} and {} do not broadcast{}", who,
-                           to_string(shape), to_string(a.value.shape()),
-                           a.loc ? fmt::format(" (at {})", to_string(a.loc)) : ""));
-    shape = *joined;
-  }
-  Operands out{.loc = args.at(0).loc};
-  for (const Arg& a : args)
-    out.values.push_back(broadcast_to({astype(a, dtype), {}}, shape));
-  return out;
+  Values values;
+  for (const Arg& a : args) values.push_back(astype(a, dtype));
+  return {broadcast_together(who, std::move(values), args.at(0).loc), args.at(0).loc};
 }
 
 Value elementwise(const OpDef& op, std::vector<Arg> args) {
@@ -105,6 +115,14 @@ Value elementwise_float(const OpDef& op, std::vector<Arg> args) {
   for (Value& v : o.values)
     if (!is_float(v.dtype())) v = astype(v, DType::f32);
   return emit1(op, std::move(o.values), {}, o.loc);
+}
+
+Value elementwise_boolean(const OpDef& op, std::vector<Arg> args) {
+  for (Arg& a : args) {
+    a.value = astype(a, DType::boolean);
+    a.weak = false;
+  }
+  return elementwise(op, std::move(args));
 }
 
 std::vector<Tangent> scaled(const Tangent& dx, const Value& d) {

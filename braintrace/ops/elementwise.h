@@ -25,10 +25,15 @@ struct Operands {
   SourceLoc loc;
 };
 Operands prepare(std::string_view who, std::vector<Arg> args);
+// Stretches all values to their common shape. Next to symbolic values a constant is
+// recorded as it is and stretched by a node, so programs never hold repeated numbers.
+Values broadcast_together(std::string_view who, Values values, const SourceLoc& loc);
 // Element-wise op on prepared operands.
 Value elementwise(const OpDef& op, std::vector<Arg> args);
 // Same, with integer and boolean operands taken to f32 first.
 Value elementwise_float(const OpDef& op, std::vector<Arg> args);
+// Same, with numbers taken to booleans first: true when not 0.
+Value elementwise_boolean(const OpDef& op, std::vector<Arg> args);
 // The value of one argument; a weak number becomes f32 (or i32).
 Value settle(const Arg& a);
 

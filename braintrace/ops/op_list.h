@@ -6,10 +6,44 @@
 namespace braintrace {
 
 // clang-format off
+extern const OpDef abs_op;
 extern const OpDef add_op;
 extern const OpDef broadcast_op;
+extern const OpDef clamp_op;
 extern const OpDef convert_op;
+extern const OpDef cos_op;
+extern const OpDef div_op;
 extern const OpDef dot_general_op;
+extern const OpDef equal_op;
+extern const OpDef erf_op;
+extern const OpDef exp_op;
+extern const OpDef expm1_op;
+extern const OpDef floor_op;
+extern const OpDef greater_equal_op;
+extern const OpDef greater_op;
+extern const OpDef less_equal_op;
+extern const OpDef less_op;
+extern const OpDef log1p_op;
+extern const OpDef log_op;
+extern const OpDef logical_and_op;
+extern const OpDef logical_not_op;
+extern const OpDef logical_or_op;
+extern const OpDef logical_xor_op;
+extern const OpDef max_op;
+extern const OpDef min_op;
+extern const OpDef mul_op;
+extern const OpDef neg_op;
+extern const OpDef not_equal_op;
+extern const OpDef pow_op;
+extern const OpDef rsqrt_op;
+extern const OpDef select_op;
+extern const OpDef sigmoid_op;
+extern const OpDef sign_op;
+extern const OpDef sin_op;
+extern const OpDef softplus_op;
+extern const OpDef sqrt_op;
+extern const OpDef stop_gradient_op;
+extern const OpDef sub_op;
 extern const OpDef tanh_op;
 // clang-format on
 

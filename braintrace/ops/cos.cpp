@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = cos(x), element by element.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map_float(k, [](auto x) { return std::cos(x); });
+}
+
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+  return scaled(dx[0], -sin(s.in[0]));
+}
+
+}  // namespace
+
+const OpDef cos_op = {
+    .name = "cos",
+    .traits = Trait::elementwise,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::cos>,
+    .code = "cos($0)",
+    .jvp = jvp,
+};
+
+Value cos(Arg x) { return elementwise_float(cos_op, {x}); }
+
+}  // namespace braintrace

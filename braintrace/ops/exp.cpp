@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = e^x, element by element.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map_float(k, [](auto x) { return std::exp(x); });
+}
+
+// dy = y dx.
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+  return scaled(dx[0], s.out[0]);
+}
+
+}  // namespace
+
+const OpDef exp_op = {
+    .name = "exp",
+    .traits = Trait::elementwise,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::exp>,
+    .code = "exp($0)",
+    .jvp = jvp,
+};
+
+Value exp(Arg x) { return elementwise_float(exp_op, {x}); }
+
+}  // namespace braintrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = e^x - 1, exact near 0.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map_float(k, [](auto x) { return std::expm1(x); });
+}
+
+// dy = (y + 1) dx.
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+  return scaled(dx[0], s.out[0] + 1);
+}
+
+}  // namespace
+
+const OpDef expm1_op = {
+    .name = "expm1",
+    .traits = Trait::elementwise,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::expm1>,
+    .code = "expm1($0)",
+    .jvp = jvp,
+};
+
+Value expm1(Arg x) { return elementwise_float(expm1_op, {x}); }
+
+}  // namespace braintrace

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = the largest whole number <= x. Integers and booleans are whole already.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map_float(k, [](auto x) { return std::floor(x); });
+}
+
+}  // namespace
+
+const OpDef floor_op = {
+    .name = "floor",
+    .traits = Trait::elementwise | Trait::no_tangent,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::floor>,
+    .code = "floor($0)",
+};
+
+Value floor(Arg x) {
+  if (x.value.dtype() == DType::i32 || x.value.dtype() == DType::boolean) return x.value;
+  return elementwise_float(floor_op, {x});
+}
+
+}  // namespace braintrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = ln x, element by element.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map_float(k, [](auto x) { return std::log(x); });
+}
+
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+  if (!dx[0]) return {std::nullopt};
+  return {*dx[0] / s.in[0]};
+}
+
+}  // namespace
+
+const OpDef log_op = {
+    .name = "log",
+    .traits = Trait::elementwise,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::log>,
+    .code = "log($0)",
+    .jvp = jvp,
+};
+
+Value log(Arg x) { return elementwise_float(log_op, {x}); }
+
+}  // namespace braintrace

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = ln(1 + x), exact near 0.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map_float(k, [](auto x) { return std::log1p(x); });
+}
+
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+  if (!dx[0]) return {std::nullopt};
+  return {*dx[0] / (1 + s.in[0])};
+}
+
+}  // namespace
+
+const OpDef log1p_op = {
+    .name = "log1p",
+    .traits = Trait::elementwise,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::log1p>,
+    .code = "log1p($0)",
+    .jvp = jvp,
+};
+
+Value log1p(Arg x) { return elementwise_float(log1p_op, {x}); }
+
+}  // namespace braintrace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = not x. Numbers count as true when they are not 0.
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map1<bool>(k, [](bool x) { return !x; });
+}
+
+}  // namespace
+
+const OpDef logical_not_op = {
+    .name = "logical_not",
+    .traits = Trait::elementwise | Trait::no_tangent,
+    .infer = same_boolean,
+    .eval = eval,
+    .lower = micro<MicroOp::logical_not>,
+    .code = "!$0",
+};
+
+Value logical_not(Arg x) { return elementwise_boolean(logical_not_op, {x}); }
+
+}  // namespace braintrace

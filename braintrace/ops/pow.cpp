@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = a^b on floats, element by element; integers are taken to f32 first.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map2_float(k, [](auto a, auto b) { return std::pow(a, b); });
+}
+
+// b a^(b-1), and 0 where b is 0 whatever a is.
+Value slope_in_base(const Value& a, const Value& b) {
+  const Value flat = equal(b, 0);
+  return select(flat, 0, b * pow(a, select(flat, 1, b - 1)));
+}
+
+// y ln a, and 0 at a = 0 where y is 0 too. NaN for a < 0: no real derivative exists.
+Value slope_in_exponent(const Value& a, const Value& y) {
+  return log(select(equal(a, 0), 1, a)) * y;
+}
+
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+  const Value a = s.in[0], b = s.in[1];
+  Tangent da, db;
+  if (d[0]) da = slope_in_base(a, b) * *d[0];
+  if (d[1]) db = slope_in_exponent(a, s.out[0]) * *d[1];
+  return {sum_tangents(da, db)};
+}
+
+}  // namespace
+
+const OpDef pow_op = {
+    .name = "pow",
+    .traits = Trait::elementwise,
+    .arity = 2,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::pow>,
+    .code = "pow($0, $1)",
+    .jvp = jvp,
+};
+
+Value pow(Arg a, Arg b) { return elementwise_float(pow_op, {a, b}); }
+
+}  // namespace braintrace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = 1 / (1 + e^-x). Only exp(-|x|) is taken, so nothing overflows.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map_float(k, []<class T>(T x) {
+    const T e = std::exp(-std::abs(x));
+    return (x < 0 ? e : T(1)) / (T(1) + e);
+  });
+}
+
+// dy = y (1 - y) dx.
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+  if (!dx[0]) return {std::nullopt};
+  const Value y = s.out[0];
+  return {y * (1 - y) * *dx[0]};
+}
+
+}  // namespace
+
+const OpDef sigmoid_op = {
+    .name = "sigmoid",
+    .traits = Trait::elementwise,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::sigmoid>,
+    .code = "sigmoid($0)",
+    .jvp = jvp,
+};
+
+Value sigmoid(Arg x) { return elementwise_float(sigmoid_op, {x}); }
+
+}  // namespace braintrace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = sin(x), element by element.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map_float(k, [](auto x) { return std::sin(x); });
+}
+
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+  return scaled(dx[0], cos(s.in[0]));
+}
+
+}  // namespace
+
+const OpDef sin_op = {
+    .name = "sin",
+    .traits = Trait::elementwise,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::sin>,
+    .code = "sin($0)",
+    .jvp = jvp,
+};
+
+Value sin(Arg x) { return elementwise_float(sin_op, {x}); }
+
+}  // namespace braintrace

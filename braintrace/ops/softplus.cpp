@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = ln(1 + e^x), as max(x, 0) + log1p(exp(-|x|)): nothing overflows.
+#include <cmath>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+void eval(const Kernel& k) {
+  map_float(k, []<class T>(T x) {
+    return (x > 0 ? x : T(0)) + std::log1p(std::exp(-std::abs(x)));
+  });
+}
+
+// dy = sigmoid(x) dx.
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+  if (!dx[0]) return {std::nullopt};
+  return {sigmoid(s.in[0]) * *dx[0]};
+}
+
+}  // namespace
+
+const OpDef softplus_op = {
+    .name = "softplus",
+    .traits = Trait::elementwise,
+    .infer = same_float,
+    .eval = eval,
+    .lower = micro<MicroOp::softplus>,
+    .code = "softplus($0)",
+    .jvp = jvp,
+};
+
+Value softplus(Arg x) { return elementwise_float(softplus_op, {x}); }
+
+}  // namespace braintrace
