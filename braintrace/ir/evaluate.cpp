@@ -47,7 +47,8 @@ std::vector<Array> eval_op(const OpDef& op, std::span<const Array> inputs,
   return out;
 }
 
-std::vector<Array> eval_graph(const Graph& g, std::span<const Array> inputs) {
+std::vector<Array> eval_graph(const Graph& g, std::span<const Array> inputs,
+                              const NodeObserver& observe) {
   check_inputs(g, inputs);
   const std::vector<std::size_t> last = last_uses(g);
   std::vector<Array> env(g.num_values());
@@ -57,6 +58,7 @@ std::vector<Array> eval_graph(const Graph& g, std::span<const Array> inputs) {
     std::vector<Array> in;
     for (ValueId v : n.inputs) in.push_back(env[v.index]);
     std::vector<Array> out = eval_op(*n.op, in, n.attrs);
+    if (observe) observe(n, out);
     for (std::size_t k = 0; k < out.size(); ++k)
       env[n.outputs[k].index] = std::move(out[k]);
     for (ValueId v : n.inputs)
