@@ -75,6 +75,7 @@ struct Slice {
 };
 struct Pad {
   Ints low, interior;
+  double value = 0;  // of the elements put in
 };
 struct Concatenate {
   std::int64_t axis;

@@ -10,6 +10,7 @@ extern const OpDef abs_op;
 extern const OpDef add_op;
 extern const OpDef broadcast_op;
 extern const OpDef clamp_op;
+extern const OpDef concatenate_op;
 extern const OpDef convert_op;
 extern const OpDef cos_op;
 extern const OpDef div_op;
@@ -44,7 +45,12 @@ extern const OpDef softplus_op;
 extern const OpDef sqrt_op;
 extern const OpDef stop_gradient_op;
 extern const OpDef sub_op;
+extern const OpDef pad_op;
+extern const OpDef reduce_sum_op;
+extern const OpDef reshape_op;
+extern const OpDef slice_op;
 extern const OpDef tanh_op;
+extern const OpDef transpose_op;
 // clang-format on
 
 }  // namespace braintrace

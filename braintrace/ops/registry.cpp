@@ -16,6 +16,7 @@ const OpDef* const kOps[] = {
     &add_op,
     &broadcast_op,
     &clamp_op,
+    &concatenate_op,
     &constant_op,
     &convert_op,
     &cos_op,
@@ -51,7 +52,12 @@ const OpDef* const kOps[] = {
     &sqrt_op,
     &stop_gradient_op,
     &sub_op,
+    &pad_op,
+    &reduce_sum_op,
+    &reshape_op,
+    &slice_op,
     &tanh_op,
+    &transpose_op,
 };
 // clang-format on
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Permutes the axes: output axis i is input axis permutation[i].
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "braintrace/ops/axis.h"
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+  const Ints& permutation = attrs.ints("permutation");
+  Ints sorted = permutation;
+  std::sort(sorted.begin(), sorted.end());
+  BT_REQUIRE(sorted == iota_ints(in[0].rank()),
+             fmt::format("transpose: {} is not a permutation of the {} axes of {}",
+                         to_string(permutation), in[0].rank(), to_string(in[0])));
+  Shape shape;
+  for (std::int64_t a : permutation) shape.push_back(dim_at(in[0].shape, a));
+  return {{in[0].dtype, shape}};
+}
+
+void eval(const Kernel& k) {
+  k.out[0] = k.in[0].transposed(k.attrs.ints("permutation")).contiguous();
+}
+
+Lowering lower(const Signature& s) {
+  return lowering::Transpose{s.attrs.ints("permutation")};
+}
+
+std::vector<Tangent> transpose_rule(const Site& s, std::span<const Tangent> ct) {
+  if (!ct[0]) return {std::nullopt};
+  const Ints& permutation = s.attrs.ints("permutation");
+  Ints inverse(permutation.size());
+  for (std::size_t i = 0; i < permutation.size(); ++i)
+    inverse[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
+  return {transpose(*ct[0], inverse)};
+}
+
+BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+  const std::int64_t b = *axes[0];
+  Ints permutation = {b};
+  for (std::int64_t a : s.attrs.ints("permutation")) permutation.push_back(behind(a, b));
+  return {{transpose(s.in[0], permutation)}, {0}};
+}
+
+PositionMap positions(const Signature& s) {
+  InputFlow f;
+  for (std::int64_t a : s.attrs.ints("permutation")) f.axes.push_back({Flow::same, a});
+  return {{{f}}};
+}
+
+}  // namespace
+
+const OpDef transpose_op = {
+    .name = "transpose",
+    .traits = Trait::linear,
+    .attrs = {{"permutation", AttrKind::ints}},
+    .infer = infer,
+    .eval = eval,
+    .lower = lower,
+    .code = "transpose($0, {permutation})",
+    .transpose = transpose_rule,
+    .batch = batch,
+    .positions = positions,
+};
+
+Value transpose(Arg x, Ints permutation) {
+  const Value v = settle(x);
+  const Ints in_order = iota_ints(v.rank());
+  if (permutation.empty()) permutation.assign(in_order.rbegin(), in_order.rend());
+  for (std::int64_t& a : permutation) a = normalize_axis("transpose", a, v.rank());
+  if (permutation == in_order) return v;
+  return emit1(transpose_op, {v}, {{"permutation", permutation}}, x.loc);
+}
+
+}  // namespace braintrace
