@@ -170,10 +170,14 @@ std::vector<Value> inline_graph(const Graph& g, std::span<const Value> inputs) {
                          g.inputs().size(), inputs.size()));
   std::vector<Value> env(g.num_values());
   for (std::size_t i = 0; i < inputs.size(); ++i) env[g.inputs()[i].index] = inputs[i];
+  // Nodes without inputs are recorded too: running them here would blow a stretched
+  // scalar up to a literal array.
+  const std::shared_ptr<Builder> trace = common_builder(inputs);
   for (const Node& n : g.nodes()) {
     std::vector<Value> in;
     for (ValueId v : n.inputs) in.push_back(env[v.index]);
-    const std::vector<Value> out = emit(*n.op, std::move(in), n.attrs, n.loc);
+    const std::vector<Value> out = trace ? trace->record(*n.op, in, n.attrs, n.loc)
+                                         : emit(*n.op, std::move(in), n.attrs, n.loc);
     for (std::size_t k = 0; k < out.size(); ++k) env[n.outputs[k].index] = out[k];
   }
   std::vector<Value> results;

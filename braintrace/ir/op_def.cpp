@@ -27,6 +27,18 @@ void check_attrs(const OpDef& op, const Attrs& attrs) {
   }
 }
 
+// Shared infer slots do not know whom they serve: their messages get the name here.
+std::vector<Type> named_infer(const OpDef& op, std::span<const Type> in,
+                              const Attrs& attrs) {
+  BT_INVARIANT(op.infer);
+  try {
+    return op.infer(in, attrs);
+  } catch (const UserError& e) {
+    if (std::string_view(e.what()).starts_with(fmt::format("{}:", op.name))) throw;
+    throw UserError(e.kind(), fmt::format("{}: {}", op.name, e.what()));
+  }
+}
+
 }  // namespace
 
 const OpDef* find_op(OpTable table, std::string_view name) {
@@ -41,8 +53,7 @@ std::vector<Type> infer_types(const OpDef& op, std::span<const Type> in,
   BT_REQUIRE(op.arity == kVariadic || in.size() == static_cast<std::size_t>(op.arity),
              fmt::format("{}: needs {} inputs, got {}", op.name, op.arity, in.size()));
   check_attrs(op, attrs);
-  BT_INVARIANT(op.infer);
-  std::vector<Type> out = op.infer(in, attrs);
+  std::vector<Type> out = named_infer(op, in, attrs);
   for (const Type& t : out) check_shape(op.name, t.shape);
   return out;
 }
