@@ -13,6 +13,7 @@ extern const OpDef clamp_op;
 extern const OpDef concatenate_op;
 extern const OpDef convert_op;
 extern const OpDef cos_op;
+extern const OpDef custom_jvp_op;
 extern const OpDef div_op;
 extern const OpDef dot_general_op;
 extern const OpDef equal_op;

@@ -58,10 +58,12 @@ Value select(Arg condition, Arg if_true, Arg if_false);
 Value clamp(Arg x, Arg low, Arg high);
 
 // A function with its own derivative. Both are traced once on symbolic inputs.
-// jvp gets (inputs..., tangents...) and returns the outputs' tangents.
+// jvp gets (inputs..., one tangent per float input...) and returns one tangent per float
+// output. Values that the functions capture from outside count as constants of the
+// derivative: pass what you differentiate by as an input.
 struct CustomJvpOptions {
-  bool elementwise =
-      false;  // declared: output position p depends on input position p only
+  // Declared and checked: output position p depends on input position p only.
+  bool elementwise = false;
 };
 using ValuesFn = std::function<Values(const Values&)>;
 Values custom_jvp(const Values& inputs, const ValuesFn& primal, const ValuesFn& jvp,

@@ -20,6 +20,7 @@ const OpDef* const kOps[] = {
     &constant_op,
     &convert_op,
     &cos_op,
+    &custom_jvp_op,
     &div_op,
     &dot_general_op,
     &equal_op,
