@@ -81,6 +81,15 @@ bool operator==(const Graph& a, const Graph& b) {
                     b.p_.nodes.end(), same);
 }
 
+std::uint64_t structural_hash(const Attrs& attrs) {
+  Hasher h;
+  for (const auto& [name, value] : attrs.entries()) {
+    h.add(std::string_view(name));
+    h.add(value);
+  }
+  return h.value();
+}
+
 std::uint64_t structural_hash(const Graph& g) {
   Hasher h;
   for (ValueId v : g.inputs()) h.add(g.type(v));
@@ -88,10 +97,7 @@ std::uint64_t structural_hash(const Graph& g) {
     h.add(n.op->name);
     h.add(n.inputs);
     h.add(n.outputs);
-    for (const auto& [name, value] : n.attrs.entries()) {
-      h.add(std::string_view(name));
-      h.add(value);
-    }
+    h.add(structural_hash(n.attrs));
   }
   h.add(std::vector<ValueId>(g.outputs().begin(), g.outputs().end()));
   return h.value();

@@ -64,6 +64,7 @@ class Graph {
 
 // Agrees with ==. Constants and sub-graphs included.
 std::uint64_t structural_hash(const Graph& g);
+std::uint64_t structural_hash(const Attrs& attrs);
 
 // Throws InternalError naming the node and the invariant, with the lines around it.
 void verify(const Graph& g);

@@ -4,6 +4,7 @@
 
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -36,6 +37,7 @@ const OpDef abs_op = {
     .lower = micro<MicroOp::abs>,
     .code = "abs($0)",
     .jvp = jvp,
+    .simplify = simplify_idempotent,
 };
 
 Value abs(Arg x) { return elementwise(abs_op, {x}); }

@@ -2,6 +2,7 @@
 // y = a + b, element by element.
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -38,6 +39,7 @@ const OpDef add_op = {
     .code = "$0 + $1",
     .jvp = jvp,
     .transpose = transpose,
+    .simplify = simplify_add,
 };
 
 Value add(Arg a, Arg b) { return elementwise(add_op, {a, b}); }

@@ -4,6 +4,7 @@
 
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -86,6 +87,7 @@ const OpDef broadcast_op = {
     .transpose = transpose,
     .batch = batch,
     .positions = positions,
+    .simplify = simplify_broadcast,
 };
 
 Value broadcast_to(Arg x, const Shape& shape) {

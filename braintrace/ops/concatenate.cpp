@@ -7,6 +7,7 @@
 #include "braintrace/ops/axis.h"
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -98,6 +99,7 @@ const OpDef concatenate_op = {
     .transpose = transpose,
     .batch = batch,
     .positions = positions,
+    .simplify = simplify_single_input,
 };
 
 Value concat(const Values& parts, std::int64_t axis, Loc loc) {

@@ -2,6 +2,7 @@
 // y = x in another element type. Floats to integers truncate and saturate, NaN becomes 0.
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -39,6 +40,7 @@ const OpDef convert_op = {
     .code = "convert<{dtype}>($0)",
     .jvp = jvp,
     .transpose = transpose,
+    .simplify = simplify_convert,
 };
 
 Value astype(Arg x, DType dtype) {

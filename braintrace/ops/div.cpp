@@ -2,6 +2,7 @@
 // y = a / b on floats, element by element; integers are taken to f32 first.
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -36,6 +37,7 @@ const OpDef div_op = {
     .code = "$0 / $1",
     .jvp = jvp,
     .transpose = transpose,
+    .simplify = simplify_by_one,
 };
 
 Value div(Arg a, Arg b) { return elementwise_float(div_op, {a, b}); }

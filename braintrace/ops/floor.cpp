@@ -4,6 +4,7 @@
 
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -21,6 +22,7 @@ const OpDef floor_op = {
     .eval = eval,
     .lower = micro<MicroOp::floor>,
     .code = "floor($0)",
+    .simplify = simplify_idempotent,
 };
 
 Value floor(Arg x) {

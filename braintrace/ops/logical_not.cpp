@@ -2,6 +2,7 @@
 // y = not x. Numbers count as true when they are not 0.
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -19,6 +20,7 @@ const OpDef logical_not_op = {
     .eval = eval,
     .lower = micro<MicroOp::logical_not>,
     .code = "!$0",
+    .simplify = simplify_involution,
 };
 
 Value logical_not(Arg x) { return elementwise_boolean(logical_not_op, {x}); }

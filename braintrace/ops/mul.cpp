@@ -2,6 +2,7 @@
 // y = a b, element by element.
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -44,6 +45,7 @@ const OpDef mul_op = {
     .code = "$0 * $1",
     .jvp = jvp,
     .transpose = transpose,
+    .simplify = simplify_mul,
 };
 
 Value mul(Arg a, Arg b) { return elementwise(mul_op, {a, b}); }

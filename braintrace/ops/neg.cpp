@@ -2,6 +2,7 @@
 // y = -x, element by element.
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -38,6 +39,7 @@ const OpDef neg_op = {
     .code = "-$0",
     .jvp = jvp,
     .transpose = transpose,
+    .simplify = simplify_involution,
 };
 
 Value neg(Arg x) { return elementwise(neg_op, {x}); }

@@ -9,6 +9,7 @@
 #include "braintrace/ops/axis.h"
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -128,6 +129,7 @@ const OpDef pad_op = {
     .transpose = transpose,
     .batch = batch,
     .positions = positions,
+    .simplify = simplify_same_type,
 };
 
 Value pad(Arg x, const Ints& low, const Ints& high, double value, Ints interior) {

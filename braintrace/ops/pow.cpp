@@ -4,6 +4,7 @@
 
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -42,6 +43,7 @@ const OpDef pow_op = {
     .lower = micro<MicroOp::pow>,
     .code = "pow($0, $1)",
     .jvp = jvp,
+    .simplify = simplify_by_one,
 };
 
 Value pow(Arg a, Arg b) { return elementwise_float(pow_op, {a, b}); }

@@ -2,6 +2,7 @@
 // Sum over axes, from left to right. f32 is summed in double; i32 wraps around.
 #include "braintrace/ops/op_list.h"
 #include "braintrace/ops/reduce.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -33,6 +34,7 @@ const OpDef reduce_sum_op = {
     .transpose = transpose,
     .batch = batch_reduction,
     .positions = reduction_positions,
+    .simplify = simplify_same_type,
 };
 
 Value sum(Arg x, ReduceOptions options) { return reduce(reduce_sum_op, x, options); }

@@ -7,6 +7,7 @@
 #include "braintrace/ops/axis.h"
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -118,6 +119,7 @@ const OpDef reshape_op = {
     .transpose = transpose,
     .batch = batch,
     .positions = positions,
+    .simplify = simplify_reshape,
 };
 
 Value reshape(Arg x, const Shape& shape) {

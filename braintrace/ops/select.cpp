@@ -4,6 +4,7 @@
 
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -56,6 +57,7 @@ const OpDef select_op = {
     .code = "$0 ? $1 : $2",
     .jvp = jvp,
     .transpose = transpose,
+    .simplify = simplify_select,
 };
 
 Value select(Arg condition, Arg if_true, Arg if_false) {

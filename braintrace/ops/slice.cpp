@@ -5,6 +5,7 @@
 #include "braintrace/ops/axis.h"
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -98,6 +99,7 @@ const OpDef slice_op = {
     .transpose = transpose,
     .batch = batch,
     .positions = positions,
+    .simplify = simplify_same_type,
 };
 
 Value slice(Arg x, const Ints& start, const Shape& size, Ints step) {

@@ -2,6 +2,7 @@
 // y = x, through which no derivative flows.
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -17,6 +18,7 @@ const OpDef stop_gradient_op = {
     .eval = eval,
     .lower = micro<MicroOp::copy>,
     .code = "stop_gradient($0)",
+    .simplify = simplify_idempotent,
 };
 
 Value stop_gradient(Arg x) { return emit1(stop_gradient_op, {settle(x)}, {}, x.loc); }

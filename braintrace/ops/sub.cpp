@@ -2,6 +2,7 @@
 // y = a - b, element by element.
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -45,6 +46,7 @@ const OpDef sub_op = {
     .code = "$0 - $1",
     .jvp = jvp,
     .transpose = transpose,
+    .simplify = simplify_sub,
 };
 
 Value sub(Arg a, Arg b) { return elementwise(sub_op, {a, b}); }

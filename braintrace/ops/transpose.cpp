@@ -7,6 +7,7 @@
 #include "braintrace/ops/axis.h"
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -33,7 +34,11 @@ Lowering lower(const Signature& s) {
 
 std::vector<Tangent> transpose_rule(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
-  return {transpose(*ct[0], inverse(s.attrs.ints("permutation")))};
+  const Ints& permutation = s.attrs.ints("permutation");
+  Ints inverse(permutation.size());
+  for (std::size_t i = 0; i < permutation.size(); ++i)
+    inverse[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
+  return {transpose(*ct[0], inverse)};
 }
 
 BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
@@ -62,6 +67,7 @@ const OpDef transpose_op = {
     .transpose = transpose_rule,
     .batch = batch,
     .positions = positions,
+    .simplify = simplify_transpose,
 };
 
 Value transpose(Arg x, Ints permutation) {

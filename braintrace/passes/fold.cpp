@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/passes/fold.h"
+
+#include "braintrace/ir/evaluate.h"
+#include "braintrace/passes/rewrite.h"
+
+namespace braintrace {
+namespace {
+
+bool may_fold(const Site& s, std::span<const Type> in, const FoldOptions& options) {
+  if (has(s.op.traits, Trait::constant) || has(s.op.traits, Trait::region)) return false;
+  for (const Attrs::Entry& e : s.attrs.entries())
+    if (kind_of(e.second) == AttrKind::graph) return false;
+  std::int64_t consumed = 0, produced = 0;
+  for (const Type& t : in) consumed += t.size();
+  for (const Type& t : infer_types(s.op, in, s.attrs)) produced += t.size();
+  return produced <= options.max_elements && (in.empty() || produced <= consumed);
+}
+
+Rewrite folded(Builder& b, const Site& s, const FoldOptions& options) {
+  std::vector<Array> in;
+  std::vector<Type> types;
+  for (const Value& v : s.in) {
+    const std::optional<Array> a = literal(v);
+    if (!a) return std::nullopt;
+    in.push_back(*a);
+    types.push_back(type_of(*a));
+  }
+  if (!may_fold(s, types, options)) return std::nullopt;
+  try {
+    std::vector<Value> out;
+    for (const Array& a : eval_op(s.op, in, s.attrs)) out.push_back(b.constant(a));
+    return out;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Graph fold(const Graph& g, const FoldOptions& options) {
+  RewriteRules rules;
+  rules.sub_graph = [&](const Graph& sub) { return fold(sub, options); };
+  rules.node = [&](Builder& b, const Site& s) { return folded(b, s, options); };
+  return rewrite(g, rules);
+}
+
+}  // namespace braintrace
