@@ -27,6 +27,7 @@ function(bt_test_program name)
   cmake_parse_arguments(PROG "" "" "SOURCES;LABELS;LIBS" ${ARGN})
   add_executable(${name} ${PROG_SOURCES} $<TARGET_OBJECTS:bt_doctest_main>)
   target_link_libraries(${name} PRIVATE braintrace ${PROG_LIBS})
+  target_compile_definitions(${name} PRIVATE BT_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
   string(REPLACE "test_" "" prefix ${name})
   set(cases ${CMAKE_CURRENT_BINARY_DIR}/${name}_cases.cmake)
   add_custom_command(TARGET ${name} POST_BUILD

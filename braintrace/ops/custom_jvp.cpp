@@ -171,10 +171,6 @@ GraphPtr with_captured(const Traced& f, std::size_t n, const Values& all,
   return std::make_shared<Graph>(builder->finish(inline_graph(f.graph, in)));
 }
 
-Rewrite inline_body(const Site& s) {
-  return inline_graph(*s.attrs.graph("primal"), s.in);
-}
-
 }  // namespace
 
 const OpDef custom_jvp_op = {
@@ -190,7 +186,6 @@ const OpDef custom_jvp_op = {
     .code = "custom_jvp({primal}, {jvp})",
     .jvp = jvp,
     .positions = positions,
-    .inline_body = inline_body,
     .inline_body = inline_body,
 };
 

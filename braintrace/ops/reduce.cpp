@@ -14,19 +14,19 @@ bool contains(const Ints& axes, std::int64_t a) {
   return std::find(axes.begin(), axes.end(), a) != axes.end();
 }
 
-Ints kept_axes(std::int64_t rank, const Ints& axes) {
-  Ints kept;
-  for (std::int64_t a = 0; a < rank; ++a)
-    if (!contains(axes, a)) kept.push_back(a);
-  return kept;
-}
-
 Shape with_ones(Shape x, const Ints& axes) {
   for (std::int64_t a : axes) x[static_cast<std::size_t>(a)] = 1;
   return x;
 }
 
 }  // namespace
+
+Ints kept_axes(std::int64_t rank, const Ints& axes) {
+  Ints kept;
+  for (std::int64_t a = 0; a < rank; ++a)
+    if (!contains(axes, a)) kept.push_back(a);
+  return kept;
+}
 
 std::vector<Type> reduced_type(std::span<const Type> in, const Attrs& attrs) {
   const Ints& axes = attrs.ints("axes");

@@ -20,6 +20,9 @@ Lowering lower_reduction(const Signature& s) {
 // ---- front end: booleans become i32, axes may be negative, none means all ----
 Value reduce(const OpDef& op, const Arg& x, const ReduceOptions& options);
 
+// The axes that are not in the list, in order.
+Ints kept_axes(std::int64_t rank, const Ints& axes);
+
 // y of a reduction of x, stretched back to x's shape.
 Value spread_back(const Value& y, const Shape& x, const Ints& axes);
 

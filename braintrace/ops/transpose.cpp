@@ -34,11 +34,7 @@ Lowering lower(const Signature& s) {
 
 std::vector<Tangent> transpose_rule(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
-  const Ints& permutation = s.attrs.ints("permutation");
-  Ints inverse(permutation.size());
-  for (std::size_t i = 0; i < permutation.size(); ++i)
-    inverse[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
-  return {transpose(*ct[0], inverse)};
+  return {transpose(*ct[0], inverse(s.attrs.ints("permutation")))};
 }
 
 BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "braintrace/nn/check_impl.h"
+
+namespace braintrace::nn::internal {
+
+std::int64_t positive(std::string_view who, std::string_view what, std::int64_t n) {
+  BT_REQUIRE(n >= 1, fmt::format("{}: {} must be >= 1, got {}", who, what, n));
+  return n;
+}
+
+void require_features(std::string_view who, const Value& x, std::int64_t n) {
+  const Shape shape = x.shape();
+  BT_REQUIRE(!shape.empty() && shape.back() == n,
+             fmt::format("{}: the last axis of x must have {} entries, got x {}", who, n,
+                         to_string(shape)));
+}
+
+void require_broadcasts(std::string_view who, std::string_view what, const Shape& from,
+                        const Shape& to) {
+  BT_REQUIRE(broadcasts_to(from, to),
+             fmt::format("{}: {} must broadcast to {}, got {}", who, what, to_string(to),
+                         to_string(from)));
+}
+
+}  // namespace braintrace::nn::internal

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Argument checks the layers share. `who` is the class name.
+#include <cstdint>
+#include <string_view>
+
+#include "braintrace/ir/value.h"
+
+namespace braintrace::nn::internal {
+
+// UserError unless n >= 1; returns n. "GRUCell: out_size must be >= 1, got 0"
+std::int64_t positive(std::string_view who, std::string_view what, std::int64_t n);
+
+// UserError unless the last axis of x has n entries.
+void require_features(std::string_view who, const Value& x, std::int64_t n);
+
+// UserError unless every entry of `from` broadcasts to `to`.
+void require_broadcasts(std::string_view who, std::string_view what, const Shape& from,
+                        const Shape& to);
+
+}  // namespace braintrace::nn::internal

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/nn/initializers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace braintrace::nn::init {
+namespace {
+
+enum class FanMode { in, average };
+enum class Law { normal, uniform };
+
+// Standard deviation of a unit normal cut at +-2.
+constexpr double truncated_deviation = 0.87962566103423978;
+
+// The standard normal distribution function.
+double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
+
+// Inverse of normal_cdf on (0, 1) by bisection: slow, exact to rounding.
+double normal_quantile(double p) {
+  double low = -40, high = 40;
+  for (int i = 0; i < 80; ++i) {
+    const double middle = 0.5 * (low + high);
+    (normal_cdf(middle) < p ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+// Every element from its own counter.
+template <class F>
+Array fill(const Shape& shape, DType dtype, F element) {
+  Array a(DType::f64, shape);
+  double* p = a.mutable_data<double>();
+  for (std::int64_t i = 0, n = a.size(); i < n; ++i)
+    p[i] = element(static_cast<std::uint64_t>(i));
+  return a.astype(dtype);
+}
+
+Array draw_truncated(RngKey key, const Shape& shape, DType dtype, double mean,
+                     double deviation) {
+  const double low = normal_cdf(-2), width = normal_cdf(2) - low;
+  return fill(shape, dtype, [&](std::uint64_t i) {
+    const double z = normal_quantile(low + width * uniform_at(key, i));
+    return mean + deviation * std::clamp(z, -2.0, 2.0);
+  });
+}
+
+double fan_of(const Shape& shape, const ScalingOptions& options, FanMode mode) {
+  const Fans f = fans(shape, options.fan_axes);
+  const double in = static_cast<double>(f.in), out = static_cast<double>(f.out);
+  return std::max(1.0, mode == FanMode::in ? in : 0.5 * (in + out));
+}
+
+Initializer scaled(const char* who, ScalingOptions options, FanMode mode, Law law,
+                   double default_scale) {
+  const double scale = options.scale.value_or(default_scale);
+  BT_REQUIRE(scale >= 0 && std::isfinite(scale),
+             fmt::format("init::{}: scale must be >= 0 and finite, got {}", who, scale));
+  return [=](RngKey key, const Shape& shape, DType dtype) {
+    const double deviation = std::sqrt(scale / fan_of(shape, options, mode));
+    if (law == Law::uniform) {
+      const double limit = std::sqrt(3.0) * deviation;
+      return random_uniform(key, shape, -limit, limit, dtype);
+    }
+    if (options.truncated)
+      return draw_truncated(key, shape, dtype, 0, deviation / truncated_deviation);
+    return fill(shape, dtype,
+                [&](std::uint64_t i) { return deviation * normal_at(key, i); });
+  };
+}
+
+// Makes the columns of m [rows, cols], rows >= cols, orthonormal. Each column is cleaned
+// twice against the earlier ones, which keeps the angles at rounding level.
+void orthonormalize(std::vector<double>& m, std::int64_t rows, std::int64_t cols) {
+  const auto column = [&](std::int64_t c) { return m.data() + c * rows; };
+  for (std::int64_t c = 0; c < cols; ++c) {
+    double* v = column(c);
+    for (std::int64_t k = 0; k < 2 * c; ++k) {
+      const double* u = column(k % c);
+      double overlap = 0;
+      for (std::int64_t i = 0; i < rows; ++i) overlap += u[i] * v[i];
+      for (std::int64_t i = 0; i < rows; ++i) v[i] -= overlap * u[i];
+    }
+    double norm = 0;
+    for (std::int64_t i = 0; i < rows; ++i) norm += v[i] * v[i];
+    for (std::int64_t i = 0; i < rows; ++i) v[i] /= std::sqrt(norm);
+  }
+}
+
+}  // namespace
+
+Fans fans(const Shape& shape, FanAxes axes) {
+  if (shape.empty()) return {};
+  if (shape.size() == 1) return {shape[0], shape[0]};
+  const std::size_t rank = shape.size();
+  const bool kernel_first = axes == FanAxes::first_two && rank > 2;
+  const std::size_t in = kernel_first ? 1 : rank - 2;
+  const std::size_t out = kernel_first ? 0 : rank - 1;
+  std::int64_t others = 1;
+  for (std::size_t i = 0; i < rank; ++i)
+    if (i != in && i != out) others *= shape[i];
+  return {shape[in] * others, shape[out] * others};
+}
+
+ScalingOptions plain(std::optional<double> scale) {
+  return {.scale = scale, .truncated = false, .fan_axes = FanAxes::first_two};
+}
+
+Initializer kaiming_normal(ScalingOptions options) {
+  return scaled("kaiming_normal", options, FanMode::in, Law::normal, 2);
+}
+
+Initializer kaiming_uniform(ScalingOptions options) {
+  return scaled("kaiming_uniform", options, FanMode::in, Law::uniform, 2);
+}
+
+Initializer xavier_normal(ScalingOptions options) {
+  return scaled("xavier_normal", options, FanMode::average, Law::normal, 1);
+}
+
+Initializer xavier_uniform(ScalingOptions options) {
+  return scaled("xavier_uniform", options, FanMode::average, Law::uniform, 1);
+}
+
+Initializer lecun_normal(ScalingOptions options) {
+  return scaled("lecun_normal", options, FanMode::in, Law::normal, 1);
+}
+
+Initializer lecun_uniform(ScalingOptions options) {
+  return scaled("lecun_uniform", options, FanMode::in, Law::uniform, 1);
+}
+
+Initializer orthogonal(double scale) {
+  return [scale](RngKey key, const Shape& shape, DType dtype) {
+    BT_REQUIRE(shape.size() >= 2, fmt::format("init::orthogonal: needs rank >= 2, got {}",
+                                              to_string(shape)));
+    const std::int64_t columns = shape.back();
+    const std::int64_t rows = columns == 0 ? 0 : num_elements(shape) / columns;
+    const std::int64_t tall = std::max(rows, columns), thin = std::min(rows, columns);
+    std::vector<double> m(static_cast<std::size_t>(tall * thin));
+    for (std::size_t i = 0; i < m.size(); ++i) m[i] = normal_at(key, i);
+    orthonormalize(m, tall, thin);
+    const bool wide = rows < columns;
+    return fill(shape, dtype, [&](std::uint64_t i) {
+      const std::int64_t r = static_cast<std::int64_t>(i) / columns;
+      const std::int64_t c = static_cast<std::int64_t>(i) % columns;
+      return scale * m[static_cast<std::size_t>(wide ? r * tall + c : c * tall + r)];
+    });
+  };
+}
+
+Initializer zero() { return constant_init(0); }
+
+Initializer constant(double value) { return constant_init(value); }
+
+Initializer normal(double mean, double standard_deviation) {
+  BT_REQUIRE(standard_deviation >= 0,
+             fmt::format("init::normal: standard_deviation must be >= 0, got {}",
+                         standard_deviation));
+  return [=](RngKey key, const Shape& shape, DType dtype) {
+    return fill(shape, dtype, [&](std::uint64_t i) {
+      return mean + standard_deviation * normal_at(key, i);
+    });
+  };
+}
+
+Initializer truncated_normal(double mean, double standard_deviation) {
+  BT_REQUIRE(
+      standard_deviation >= 0,
+      fmt::format("init::truncated_normal: standard_deviation must be >= 0, got {}",
+                  standard_deviation));
+  return [=](RngKey key, const Shape& shape, DType dtype) {
+    return draw_truncated(key, shape, dtype, mean, standard_deviation);
+  };
+}
+
+Initializer uniform(double low, double high) {
+  BT_REQUIRE(low <= high,
+             fmt::format("init::uniform: low must be <= high, got {} and {}", low, high));
+  return [=](RngKey key, const Shape& shape, DType dtype) {
+    return random_uniform(key, shape, low, high, dtype);
+  };
+}
+
+Initializer identity(double scale) {
+  return [scale](RngKey, const Shape& shape, DType dtype) {
+    BT_REQUIRE(shape.size() == 2,
+               fmt::format("init::identity: needs rank 2, got {}", to_string(shape)));
+    return fill(shape, dtype, [&](std::uint64_t i) {
+      const auto columns = static_cast<std::uint64_t>(shape[1]);
+      return i / columns == i % columns ? scale : 0.0;
+    });
+  };
+}
+
+Initializer given(const Array& values) {
+  return [values](RngKey, const Shape& shape, DType dtype) {
+    BT_REQUIRE(broadcasts_to(values.shape(), shape),
+               fmt::format("init::given: {} does not broadcast to {}",
+                           to_string(values.shape()), to_string(shape)));
+    return values.astype(dtype).broadcast_to(shape).contiguous();
+  };
+}
+
+}  // namespace braintrace::nn::init

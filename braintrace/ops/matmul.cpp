@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trainable dense product: y[..., o] = x[..., i] w[i, o] + b[o].
+#include <fmt/format.h>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/etp.h"
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+  check_etp_inputs("matmul", in, 2);
+  check_hooks("matmul", attrs);
+  const Shape &x = in[0].shape, &w = in[1].shape;
+  BT_REQUIRE(w.size() == 2,
+             fmt::format("matmul: weight must be [in, out], got {}", to_string(w)));
+  BT_REQUIRE(!x.empty() && x.back() == w[0],
+             fmt::format("matmul: x must be [..., {}] for weight {}, got {}", w[0],
+                         to_string(w), to_string(x)));
+  check_bias("matmul", in, 2, {w[1]});
+  Type y = in[0];
+  y.shape.back() = w[1];
+  return {y};
+}
+
+template <class T>
+void run(const Kernel& k) {
+  const std::int64_t inner = k.in[1].shape()[0], n = k.in[1].shape()[1];
+  const T *x = k.in[0].data<T>(), *w = k.in[1].data<T>();
+  const T* b = k.in.size() > 2 ? k.in[2].data<T>() : nullptr;
+  T* y = k.out[0].mutable_data<T>();
+  std::vector<double> row(static_cast<std::size_t>(n));
+  for (std::int64_t r = 0, rows = n == 0 ? 0 : k.out[0].size() / n; r < rows; ++r) {
+    for (std::int64_t o = 0; o < n; ++o)
+      row[static_cast<std::size_t>(o)] = b ? static_cast<double>(b[o]) : 0.0;
+    for (std::int64_t i = 0; i < inner; ++i)
+      for (std::int64_t o = 0; o < n; ++o)
+        row[static_cast<std::size_t>(o)] +=
+            static_cast<double>(x[r * inner + i]) * static_cast<double>(w[i * n + o]);
+    for (std::int64_t o = 0; o < n; ++o)
+      y[r * n + o] = static_cast<T>(row[static_cast<std::size_t>(o)]);
+  }
+}
+
+void eval(const Kernel& k) {
+  if (k.out[0].dtype() == DType::f64) return run<double>(k);
+  run<float>(k);
+}
+
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+  std::vector<Tangent> parts(3);
+  if (d[0]) parts[0] = dot(*d[0], s.in[1]);
+  if (d[1]) parts[1] = dot(s.in[0], *d[1]);
+  if (d.size() > 2) parts[2] = bias_tangent(d[2], s.out[0].type());
+  return {sum_of(parts)};
+}
+
+Attrs dot_attrs(std::int64_t x_rank) {
+  return {{"lhs_batch", Ints{}},
+          {"lhs_contract", Ints{x_rank - 1}},
+          {"rhs_batch", Ints{}},
+          {"rhs_contract", Ints{0}}};
+}
+
+// With a weight per lane the op leaves the trace graph: plain products.
+BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+  if (only_x_batched(axes)) return batch_leading(s, axes);
+  const std::int64_t x_rank = s.in[0].rank() - (axes[0] ? 1 : 0);
+  Lane y = on_lanes(dot_general_op, {lane(s, axes, 0), lane(s, axes, 1)},
+                    dot_attrs(x_rank), s.loc);
+  if (s.in.size() > 2) y = add_bias(y, lane(s, axes, 2));
+  return as_result(y);
+}
+
+PositionMap positions(const Signature& s) {
+  const std::int64_t last = s.in[0].rank() - 1;
+  InputFlow x = identity_flow(last), w;
+  x.axes.push_back({Flow::mixed, last});
+  w.axes.assign(static_cast<std::size_t>(last), {Flow::fresh, -1});
+  w.axes.push_back({Flow::same, 1});
+  PositionMap map{{{x}, {w}}};
+  if (s.in.size() > 2) map.flow.push_back({bias_flow(last + 1, 1)});
+  return map;
+}
+
+Lowering lower(const Signature& s) {
+  if (s.in.size() > 2) return lowering::Evaluate{};
+  return lowering::Gemm{{}, {}, {s.in[0].rank() - 1}, {0}};
+}
+
+// ---- eligibility ----
+
+Type trace(const Signature& s, int slot) {
+  Type t = s.out[0];
+  if (slot == 0) t.shape.insert(t.shape.end() - 1, s.in[1].shape[0]);
+  return t;
+}
+
+Anchor anchor(const Signature& s, int slot) {
+  Anchor a = same_anchor(s.out[0].rank());
+  if (slot == 0) a.insert(a.end() - 1, AnchorAxis{-1, {}});
+  return a;
+}
+
+Value instant(const Site& s, int slot, const Value& df) {
+  if (slot != 0) return df;
+  return expand_dims(s.in[0], -1) * expand_dims(df, -2);
+}
+
+std::optional<Adjacency> adjacency(const Signature&, std::int64_t size) {
+  return Adjacency{size, std::vector<bool>(static_cast<std::size_t>(size * size), true)};
+}
+
+std::string_view reference_name(const Signature& s) {
+  return s.in[0].rank() == 1 ? "etp_mv" : "etp_mm";
+}
+
+const EtpRule rule = {
+    .x = 0,
+    .weights = weight_and_bias,
+    .trace = trace,
+    .anchor = anchor,
+    .instant = instant,
+    .adjacency = adjacency,
+    .reference_name = reference_name,
+};
+
+}  // namespace
+
+const OpDef matmul_op = {
+    .name = "matmul",
+    .arity = kVariadic,
+    .attrs = {{"hooks", AttrKind::text, true}},
+    .infer = infer,
+    .eval = eval,
+    .lower = lower,
+    .code = "matmul($*)",
+    .jvp = jvp,
+    .batch = batch,
+    .positions = positions,
+    .etp = &rule,
+};
+
+Value matmul(Arg x, Arg weight, const Tangent& bias, const EtpHooks& hooks) {
+  EtpOperands o = etp_operands("matmul", x, weight, bias, hooks);
+  return emit1(matmul_op, std::move(o.values), with_hooks({}, o.hooks), x.loc);
+}
+
+}  // namespace braintrace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A new key, independent for every datum.
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "braintrace/array/rng.h"
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
+#include "braintrace/ops/random_draw.h"
+
+namespace braintrace {
+namespace {
+
+std::vector<Type> infer(std::span<const Type> in, const Attrs&) {
+  require_key("random_fold_in", in[0]);
+  BT_REQUIRE_KIND(in[1] == (Type{DType::i32, {}}), ErrorKind::type,
+                  fmt::format("random_fold_in: data must be an i32 scalar, got {}",
+                              to_string(in[1])));
+  return {in[0]};
+}
+
+void eval(const Kernel& k) {
+  const std::int32_t data = *k.in[1].data<std::int32_t>();
+  k.out[0] =
+      key_array(fold_in(key_from_array(k.in[0]), std::bit_cast<std::uint32_t>(data)));
+}
+
+PositionMap positions(const Signature&) { return {{{no_flow()}, {no_flow()}}}; }
+
+}  // namespace
+
+const OpDef random_fold_in_op = {
+    .name = "random_fold_in",
+    .traits = Trait::random | Trait::no_tangent,
+    .arity = 2,
+    .infer = infer,
+    .eval = eval,
+    .code = "random_fold_in($0, $1)",
+    .batch = each_lane,
+    .positions = positions,
+};
+
+Value random_fold_in(Arg key, Arg data) {
+  return emit1(random_fold_in_op, {settle(key), settle(data)}, {}, key.loc);
+}
+
+}  // namespace braintrace
