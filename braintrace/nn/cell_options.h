@@ -11,14 +11,17 @@ struct GatedCellOptions {
   Initializer b_init = init::zero();  // empty: no bias
   Initializer state_init = init::zero();
   Activation activation = "tanh";
+
+  LinearOptions linear() const { return {.w_init = w_init, .b_init = b_init}; }
 };
 
-// LSTM cells start from Xavier draws instead.
-struct LSTMCellOptions {
-  Initializer w_init = init::xavier_normal(init::plain());
-  Initializer b_init = init::zero();
+// Cells whose equation has no free activation.
+struct MinimalCellOptions {
+  Initializer w_init = init::orthogonal();
+  Initializer b_init = init::zero();  // empty: no bias
   Initializer state_init = init::zero();
-  Activation activation = "tanh";
+
+  LinearOptions linear() const { return {.w_init = w_init, .b_init = b_init}; }
 };
 
 }  // namespace braintrace::nn

@@ -10,6 +10,10 @@ std::int64_t positive(std::string_view who, std::string_view what, std::int64_t 
   return n;
 }
 
+std::int64_t joined_size(std::string_view who, std::int64_t in, std::int64_t out) {
+  return positive(who, "in_size", in) + positive(who, "out_size", out);
+}
+
 void require_features(std::string_view who, const Value& x, std::int64_t n) {
   const Shape shape = x.shape();
   BT_REQUIRE(!shape.empty() && shape.back() == n,

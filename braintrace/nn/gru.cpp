@@ -6,16 +6,10 @@
 
 namespace braintrace::nn {
 
-using internal::positive;
-
 GRUCell::GRUCell(std::int64_t in_size, std::int64_t out_size, GatedCellOptions options)
-    : Wz(positive("GRUCell", "in_size", in_size) +
-             positive("GRUCell", "out_size", out_size),
-         out_size, {.w_init = options.w_init, .b_init = options.b_init}),
-      Wr(in_size + out_size, out_size,
-         {.w_init = options.w_init, .b_init = options.b_init}),
-      Wh(in_size + out_size, out_size,
-         {.w_init = options.w_init, .b_init = options.b_init}),
+    : Wz(internal::joined_size("GRUCell", in_size, out_size), out_size, options.linear()),
+      Wr(in_size + out_size, out_size, options.linear()),
+      Wh(in_size + out_size, out_size, options.linear()),
       h({out_size}, options.state_init),
       activation_(options.activation) {
   add("Wz", Wz);

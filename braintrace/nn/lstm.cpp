@@ -5,19 +5,19 @@
 #include "braintrace/ops/ops.h"
 
 namespace braintrace::nn {
+namespace {
 
-using internal::positive;
+LinearOptions linear(const LSTMCellOptions& o) {
+  return {.w_init = o.w_init, .b_init = o.b_init};
+}
+
+}  // namespace
 
 LSTMCell::LSTMCell(std::int64_t in_size, std::int64_t out_size, LSTMCellOptions options)
-    : Wi(positive("LSTMCell", "in_size", in_size) +
-             positive("LSTMCell", "out_size", out_size),
-         out_size, {.w_init = options.w_init, .b_init = options.b_init}),
-      Wg(in_size + out_size, out_size,
-         {.w_init = options.w_init, .b_init = options.b_init}),
-      Wf(in_size + out_size, out_size,
-         {.w_init = options.w_init, .b_init = options.b_init}),
-      Wo(in_size + out_size, out_size,
-         {.w_init = options.w_init, .b_init = options.b_init}),
+    : Wi(internal::joined_size("LSTMCell", in_size, out_size), out_size, linear(options)),
+      Wg(in_size + out_size, out_size, linear(options)),
+      Wf(in_size + out_size, out_size, linear(options)),
+      Wo(in_size + out_size, out_size, linear(options)),
       c({out_size}, options.state_init),
       h({out_size}, options.state_init),
       activation_(options.activation) {

@@ -5,6 +5,13 @@
 
 namespace braintrace::nn {
 
+struct LSTMCellOptions {
+  Initializer w_init = init::xavier_normal(init::plain());
+  Initializer b_init = init::zero();  // empty: no bias
+  Initializer state_init = init::zero();
+  Activation activation = "tanh";
+};
+
 // i, g, f, o = Wi, Wg, Wf, Wo of [x, h];
 // c' = sigmoid(f + 1) c + sigmoid(i) act(g);  h' = sigmoid(o) act(c'). Returns h'.
 // The 1 is part of the equation, not of the bias.

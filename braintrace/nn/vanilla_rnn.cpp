@@ -6,13 +6,10 @@
 
 namespace braintrace::nn {
 
-using internal::positive;
-
 VanillaRNNCell::VanillaRNNCell(std::int64_t in_size, std::int64_t out_size,
                                VanillaRNNCellOptions options)
-    : W(positive("VanillaRNNCell", "in_size", in_size) +
-            positive("VanillaRNNCell", "out_size", out_size),
-        out_size, {.w_init = options.w_init, .b_init = options.b_init}),
+    : W(internal::joined_size("VanillaRNNCell", in_size, out_size), out_size,
+        {.w_init = options.w_init, .b_init = options.b_init}),
       h({out_size}, options.state_init),
       activation_(options.activation) {
   add("W", W);
