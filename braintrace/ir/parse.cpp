@@ -126,13 +126,20 @@ class Parser {
     expect("]");
     return out;
   }
+  Shape shape() {
+    const Shape s = int_list();
+    try {
+      check_shape("shape", s);
+    } catch (const UserError& e) {
+      fail(e.what(), e.kind());
+    }
+    return s;
+  }
   Type type() {
     const std::string_view name = word();
     const auto d = dtype_from_string(name);
     require(d.has_value(), fmt::format("'{}' is not an element type", name));
-    Type t{*d, int_list()};
-    check_shape("parse", t.shape);
-    return t;
+    return {*d, shape()};
   }
 
   std::string text_literal() {
@@ -163,8 +170,7 @@ class Parser {
     return static_cast<double>(v);
   }
   Array array_literal(DType d) {
-    Type t{d, int_list()};
-    check_shape("parse", t.shape);
+    const Type t{d, shape()};
     expect("(");
     if (eat_word("splat")) {
       constexpr std::int64_t kMaxSplat = 1
