@@ -14,6 +14,7 @@ extern const OpDef clamp_op;
 extern const OpDef concatenate_op;
 extern const OpDef conv_general_op;
 extern const OpDef conv_op;
+extern const OpDef cond_op;
 extern const OpDef convert_op;
 extern const OpDef cos_op;
 extern const OpDef cumsum_op;
@@ -63,6 +64,7 @@ extern const OpDef reshape_op;
 extern const OpDef roll_op;
 extern const OpDef rsqrt_op;
 extern const OpDef scatter_add_op;
+extern const OpDef scan_op;
 extern const OpDef select_op;
 extern const OpDef sigmoid_op;
 extern const OpDef sign_op;
@@ -75,6 +77,7 @@ extern const OpDef stop_gradient_op;
 extern const OpDef sub_op;
 extern const OpDef tanh_op;
 extern const OpDef transpose_op;
+extern const OpDef while_op;
 // clang-format on
 
 }  // namespace braintrace

@@ -18,6 +18,7 @@ const OpDef* const kOps[] = {
     &broadcast_op,
     &clamp_op,
     &concatenate_op,
+    &cond_op,
     &constant_op,
     &conv_general_op,
     &conv_op,
@@ -70,6 +71,7 @@ const OpDef* const kOps[] = {
     &roll_op,
     &rsqrt_op,
     &scatter_add_op,
+    &scan_op,
     &select_op,
     &sigmoid_op,
     &sign_op,
@@ -82,6 +84,7 @@ const OpDef* const kOps[] = {
     &sub_op,
     &tanh_op,
     &transpose_op,
+    &while_op,
 };
 // clang-format on
 
