@@ -69,7 +69,7 @@ DType Attrs::dtype(std::string_view name) const { return get<DType>(name); }
 const GraphPtr& Attrs::graph(std::string_view name) const { return get<GraphPtr>(name); }
 const Array& Attrs::array(std::string_view name) const { return get<Array>(name); }
 
-bool equal(const Attr& a, const Attr& b) {
+bool same_attr(const Attr& a, const Attr& b) {
   if (a.index() != b.index()) return false;
   if (const auto* g = std::get_if<GraphPtr>(&a)) {
     const auto& h = std::get<GraphPtr>(b);
@@ -86,7 +86,7 @@ bool equal(const Attr& a, const Attr& b) {
 bool operator==(const Attrs& a, const Attrs& b) {
   return std::equal(a.entries_.begin(), a.entries_.end(), b.entries_.begin(),
                     b.entries_.end(), [](const auto& x, const auto& y) {
-                      return x.first == y.first && equal(x.second, y.second);
+                      return x.first == y.first && same_attr(x.second, y.second);
                     });
 }
 

@@ -60,6 +60,6 @@ class Attrs {
   std::vector<Entry> entries_;  // sorted by name
 };
 
-bool equal(const Attr& a, const Attr& b);
+bool same_attr(const Attr& a, const Attr& b);
 
 }  // namespace braintrace

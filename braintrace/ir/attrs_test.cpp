@@ -83,16 +83,16 @@ TEST_CASE("kind_of follows the order of the variant") {
 }
 
 TEST_CASE("values of different kinds never compare equal") {
-  CHECK(!equal(Attr(true), Attr(std::int64_t{1})));
-  CHECK(!equal(Attr(1.0), Attr(std::int64_t{1})));
+  CHECK(!same_attr(Attr(true), Attr(std::int64_t{1})));
+  CHECK(!same_attr(Attr(1.0), Attr(std::int64_t{1})));
 }
 
 TEST_CASE("reals compare by bits, all NaNs equal") {
-  CHECK(equal(Attr(kNaN), Attr(-kNaN)));
-  CHECK(!equal(Attr(kNaN), Attr(1.0)));
-  CHECK(!equal(Attr(1.0), Attr(kNaN)));
-  CHECK(!equal(Attr(0.0), Attr(-0.0)));
-  CHECK(equal(Attr(0.1), Attr(0.1)));
+  CHECK(same_attr(Attr(kNaN), Attr(-kNaN)));
+  CHECK(!same_attr(Attr(kNaN), Attr(1.0)));
+  CHECK(!same_attr(Attr(1.0), Attr(kNaN)));
+  CHECK(!same_attr(Attr(0.0), Attr(-0.0)));
+  CHECK(same_attr(Attr(0.1), Attr(0.1)));
 }
 
 TEST_CASE("sub-graphs compare by structure, not by address") {
@@ -100,11 +100,11 @@ TEST_CASE("sub-graphs compare by structure, not by address") {
   const GraphPtr b = sub_graph("in %7:f32[] %9:f32[] = tanh %7 out %9");
   const GraphPtr c = sub_graph("in %0:f32[] out %0");
   CHECK(a.get() != b.get());
-  CHECK(equal(Attr(a), Attr(b)));
-  CHECK(!equal(Attr(a), Attr(c)));
-  CHECK(!equal(Attr(a), Attr(GraphPtr())));
-  CHECK(!equal(Attr(GraphPtr()), Attr(a)));
-  CHECK(equal(Attr(GraphPtr()), Attr(GraphPtr())));
+  CHECK(same_attr(Attr(a), Attr(b)));
+  CHECK(!same_attr(Attr(a), Attr(c)));
+  CHECK(!same_attr(Attr(a), Attr(GraphPtr())));
+  CHECK(!same_attr(Attr(GraphPtr()), Attr(a)));
+  CHECK(same_attr(Attr(GraphPtr()), Attr(GraphPtr())));
 }
 
 TEST_CASE("attribute lists differ by name, by value and by length") {

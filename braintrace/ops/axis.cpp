@@ -50,6 +50,7 @@ Ints inverse(const Ints& permutation) {
 }
 
 Value move_axis(const Value& v, std::int64_t from, std::int64_t to) {
+  if (from == to) return v;
   return transpose(v, moving_permutation(v.rank(), from, to));
 }
 

@@ -64,15 +64,6 @@ std::int64_t batch_size(std::span<const Value> values, std::span<const BatchAxis
   return *size;
 }
 
-Value move_axis(const Value& v, std::int64_t from, std::int64_t to) {
-  if (from == to) return v;
-  Ints permutation;
-  for (std::int64_t i = 0; i < v.rank(); ++i)
-    if (i != from) permutation.push_back(i);
-  permutation.insert(permutation.begin() + to, from);
-  return transpose(v, permutation);
-}
-
 Value batch_in_front(const Value& v, BatchAxis axis, std::int64_t size) {
   if (axis) return move_axis(v, *axis, 0);
   Shape shape = v.shape();

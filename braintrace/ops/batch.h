@@ -5,6 +5,7 @@
 #include <span>
 
 #include "braintrace/ir/op_def.h"
+#include "braintrace/ops/axis.h"
 #include "braintrace/ops/ops.h"
 
 namespace braintrace {
@@ -13,8 +14,6 @@ namespace braintrace {
 // batched.
 std::int64_t batch_size(std::span<const Value> values, std::span<const BatchAxis> axes);
 
-// Moves one axis; the others keep their order.
-Value move_axis(const Value& v, std::int64_t from, std::int64_t to);
 // The batch axis in front; an unbatched value is stretched to `size` lanes.
 Value batch_in_front(const Value& v, BatchAxis axis, std::int64_t size);
 
