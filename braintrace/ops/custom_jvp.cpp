@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/ir/evaluate.h"
+#include "braintrace/ops/batch.h"
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
 
@@ -129,6 +130,52 @@ PositionMap positions(const Signature& s) {
   return map;
 }
 
+Graph batched(const Graph& g, std::span<const Type> types,
+              std::span<const BatchAxis> axes, std::int64_t size) {
+  const std::shared_ptr<Builder> builder = Builder::create();
+  Values in;
+  for (const Type& t : types) in.push_back(builder->input(t));
+  BatchResult r = batch_graph(g, in, axes);
+  for (std::size_t i = 0; i < r.values.size(); ++i)
+    r.values[i] = batch_in_front(r.values[i], r.axes[i], size);
+  return builder->finish(r.values);
+}
+
+// Both sub-graphs get the lanes inside. An elementwise function keeps one shape for all
+// inputs that had it, so that it may stay elementwise.
+BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+  const Graph& primal = *s.attrs.graph("primal");
+  const std::int64_t size = batch_size(s.in, axes);
+  const Shape shape = primal.type(primal.outputs()[0]).shape;
+  const bool local = s.attrs.flag("elementwise");
+  Values in;
+  std::vector<Type> types, tangent_types;
+  std::vector<BatchAxis> in_axes, tangent_axes;
+  for (std::size_t i = 0; i < s.in.size(); ++i) {
+    const bool stretch = local && (axes[i] || s.in[i].shape() == shape);
+    in.push_back(stretch ? batch_in_front(s.in[i], axes[i], size) : s.in[i]);
+    in_axes.push_back(stretch ? BatchAxis(0) : axes[i]);
+    types.push_back(in[i].type());
+    if (!is_float(types[i].dtype)) continue;
+    tangent_types.push_back(types[i]);
+    tangent_axes.push_back(in_axes[i]);
+  }
+  Graph f = batched(primal, types, in_axes, size);
+  types.insert(types.end(), tangent_types.begin(), tangent_types.end());
+  in_axes.insert(in_axes.end(), tangent_axes.begin(), tangent_axes.end());
+  Graph df = batched(*s.attrs.graph("jvp"), types, in_axes, size);
+  const Shape wide = f.type(f.outputs()[0]).shape;
+  const bool still_local = local && !mixing_node(f, wide) && !mixing_node(df, wide);
+  BatchResult r{.values = emit(s.op, std::move(in),
+                               {{"primal", std::make_shared<const Graph>(std::move(f))},
+                                {"jvp", std::make_shared<const Graph>(std::move(df))},
+                                {"elementwise", still_local}},
+                               s.loc),
+                .axes = {}};
+  r.axes.resize(r.values.size(), 0);
+  return r;
+}
+
 Rewrite inline_body(const Site& s) {
   return inline_graph(*s.attrs.graph("primal"), s.in);
 }
@@ -185,6 +232,7 @@ const OpDef custom_jvp_op = {
     .lower = lower,
     .code = "custom_jvp({primal}, {jvp})",
     .jvp = jvp,
+    .batch = batch,
     .positions = positions,
     .inline_body = inline_body,
 };
