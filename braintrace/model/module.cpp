@@ -79,6 +79,13 @@ std::vector<Value> Module::update_all(const std::vector<Value>& inputs) {
   return {update(inputs[0])};
 }
 
+void Module::set_training(bool training) {
+  training_ = training;
+  for (const auto& [key, member] : members_)
+    if (auto* const* child = std::get_if<Module*>(&member))
+      (*child)->set_training(training);
+}
+
 void Module::insert(PathKey key, Member member) {
   const std::string text = to_string(Path{key});
   BT_REQUIRE(

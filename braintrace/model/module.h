@@ -28,6 +28,11 @@ class Module {
 
   Value operator()(Value x) { return update(std::move(x)); }
 
+  // Training is the default. Layers that behave differently when they are only used
+  // (BatchNorm, Dropout) ask; setting it also sets every module below.
+  bool training() const { return training_; }
+  void set_training(bool training);
+
   using Member = std::variant<State*, Module*>;
   // Attributes in path order: integers, then names alphabetically.
   const std::map<PathKey, Member>& members() const { return members_; }
@@ -43,6 +48,7 @@ class Module {
  private:
   void insert(PathKey key, Member member);
 
+  bool training_ = true;
   std::map<PathKey, Member> members_;
   std::vector<std::unique_ptr<Module>> lists_;  // containers of integer-keyed children
 };

@@ -2,26 +2,15 @@
 #include "braintrace/nn/conv.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "braintrace/nn/check_impl.h"
+#include "braintrace/nn/spatial_impl.h"
 #include "braintrace/ops/ops.h"
 
 namespace braintrace::nn {
 namespace {
 
 std::string name(int n) { return fmt::format("Conv{}d", n); }
-
-// One entry per axis, each >= 1.
-Ints per_axis(int n, const char* what, const PerAxis& given) {
-  Ints v = given.values;
-  if (v.size() == 1) v.assign(static_cast<std::size_t>(n), v[0]);
-  BT_REQUIRE(v.size() == static_cast<std::size_t>(n),
-             fmt::format("{}: {} must be one number or {}, got [{}]", name(n), what, n,
-                         fmt::join(given.values, ",")));
-  for (std::int64_t e : v) internal::positive(name(n), what, e);
-  return v;
-}
 
 void check_padding(int n, const Padding& p) {
   if (!p.mode.empty()) {
@@ -48,10 +37,10 @@ ConvOptions checked(int n, std::int64_t in, std::int64_t out, ConvOptions o) {
       fmt::format("{}: groups must divide the channel counts, got {} groups for {} "
                   "in and {} out",
                   name(n), o.groups, in, out));
-  o.kernel_size = per_axis(n, "kernel_size", o.kernel_size);
-  o.stride = per_axis(n, "stride", o.stride);
-  o.lhs_dilation = per_axis(n, "lhs_dilation", o.lhs_dilation);
-  o.rhs_dilation = per_axis(n, "rhs_dilation", o.rhs_dilation);
+  o.kernel_size = internal::per_axis(name(n), n, "kernel_size", o.kernel_size);
+  o.stride = internal::per_axis(name(n), n, "stride", o.stride);
+  o.lhs_dilation = internal::per_axis(name(n), n, "lhs_dilation", o.lhs_dilation);
+  o.rhs_dilation = internal::per_axis(name(n), n, "rhs_dilation", o.rhs_dilation);
   check_padding(n, o.padding);
   BT_REQUIRE(o.w_init, fmt::format("{}: w_init must be given, got none", name(n)));
   return o;
@@ -85,19 +74,6 @@ std::int64_t channels_of(int n, const Shape& size, bool channel_first) {
       fmt::format("{}: in_size must hold {} spatial sizes and the channels, got {}",
                   name(n), n, to_string(size)));
   return channel_first ? size.front() : size.back();
-}
-
-// Moves the channels of [n, C, *spatial] to the end, or back.
-Value move_channels(const Value& x, bool to_end) {
-  Ints order = iota_ints(x.rank());
-  if (to_end) {
-    order.erase(order.begin() + 1);
-    order.push_back(1);
-  } else {
-    order.insert(order.begin() + 1, order.back());
-    order.pop_back();
-  }
-  return transpose(x, order);
 }
 
 }  // namespace
@@ -177,19 +153,9 @@ Value Conv<N>::apply(const Value& x) {
 
 template <int N>
 Value Conv<N>::update(Value x) {
-  const Shape given = x.shape();
-  require_input(given);
-  const Shape lead(given.begin(), given.end() - (N + 1));
-  Shape folded(given.end() - (N + 1), given.end());
-  folded.insert(folded.begin(), num_elements(lead));
-  if (folded != given) x = reshape(x, folded);
-  Value y =
-      channel_first_ ? move_channels(apply(move_channels(x, true)), false) : apply(x);
-  if (lead.size() == 1) return y;
-  const Shape out = y.shape();
-  Shape unfolded = lead;
-  unfolded.insert(unfolded.end(), out.begin() + 1, out.end());
-  return reshape(y, unfolded);
+  require_input(x.shape());
+  return internal::channels_last(x, N, channel_first_,
+                                 [this](const Value& folded) { return apply(folded); });
 }
 
 template <int N>

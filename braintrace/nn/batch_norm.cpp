@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/nn/batch_norm.h"
+
+#include <fmt/format.h>
+
+#include "braintrace/nn/check_impl.h"
+#include "braintrace/ops/ops.h"
+
+namespace braintrace::nn {
+namespace {
+
+// [1, .., 1, C], after checking sizes and options.
+Shape statistics_shape(int n, const Shape& in_size, const BatchNormOptions& o) {
+  const std::string who = fmt::format("BatchNorm{}d", n);
+  BT_REQUIRE(
+      in_size.size() == static_cast<std::size_t>(n) + 1,
+      fmt::format("{}: in_size must hold {} spatial sizes and the channels, got {}", who,
+                  n, to_string(in_size)));
+  for (std::int64_t d : in_size) internal::positive(who, "every entry of in_size", d);
+  BT_REQUIRE(o.epsilon >= 0,
+             fmt::format("{}: epsilon must be >= 0, got {}", who, o.epsilon));
+  BT_REQUIRE(o.momentum >= 0 && o.momentum <= 1,
+             fmt::format("{}: momentum must lie in [0, 1], got {}", who, o.momentum));
+  BT_REQUIRE(o.track_running_stats || !o.affine,
+             fmt::format("{}: affine needs track_running_stats", who));
+  Shape shape(in_size.size(), 1);
+  shape.back() = in_size.back();
+  return shape;
+}
+
+}  // namespace
+
+template <int N>
+BatchNorm<N>::BatchNorm(Shape in_size, BatchNormOptions options)
+    : running_mean(statistics_shape(N, in_size, options), constant_init(0),
+                   {.batched = false}),
+      running_var(statistics_shape(N, in_size, options), constant_init(1),
+                  {.batched = false}),
+      in_size_(std::move(in_size)),
+      options_(options) {
+  if (options_.affine) {
+    const Shape shape = statistics_shape(N, in_size_, options_);
+    weight.emplace(std::vector<LeafSpec>{{"scale", shape, constant_init(1)},
+                                         {"bias", shape, constant_init(0)}});
+    add("weight", *weight);
+  }
+  if (!options_.track_running_stats) return;
+  add("running_mean", running_mean);
+  add("running_var", running_var);
+}
+
+template <int N>
+void BatchNorm<N>::require_input(const Shape& x) const {
+  const bool fits = x.size() >= in_size_.size() &&
+                    std::equal(in_size_.rbegin(), in_size_.rend(), x.rbegin());
+  BT_REQUIRE(fits, fmt::format("BatchNorm{}d: x must end with {}, got {}", N,
+                               to_string(in_size_), to_string(x)));
+}
+
+template <int N>
+Value BatchNorm<N>::update(Value x) {
+  require_input(x.shape());
+  if (!options_.track_running_stats) return x;
+  Value m = running_mean.value();
+  Value v = running_var.value();
+  if (training()) {
+    const ReduceOptions over_samples{.axes = iota_ints(x.rank() - 1)};
+    const Value sample_mean = x.rank() == 1 ? x : mean(x, over_samples);
+    const Value centred = x - sample_mean;
+    const Value sample_var =
+        x.rank() == 1 ? zeros_like(x) : mean(square(centred), over_samples);
+    const double kept = options_.momentum;
+    const Shape shape = m.shape();
+    running_mean.set(kept * m + (1 - kept) * reshape(sample_mean, shape));
+    running_var.set(kept * v + (1 - kept) * reshape(sample_var, shape));
+    m = sample_mean;
+    v = sample_var;
+  }
+  const Value y = (x - m) * rsqrt(v + options_.epsilon);
+  if (!options_.affine) return y;
+  return y * weight->value("scale") + weight->value("bias");
+}
+
+template class BatchNorm<0>;
+template class BatchNorm<1>;
+template class BatchNorm<2>;
+template class BatchNorm<3>;
+
+}  // namespace braintrace::nn

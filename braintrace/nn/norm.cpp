@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/nn/norm.h"
+
+#include <fmt/format.h>
+
+#include "braintrace/nn/check_impl.h"
+#include "braintrace/ops/ops.h"
+
+namespace braintrace::nn {
+namespace {
+
+void require_epsilon(const char* who, double epsilon) {
+  BT_REQUIRE(epsilon >= 0, fmt::format("{}: epsilon must be >= 0, got {}", who, epsilon));
+}
+
+std::vector<LeafSpec> affine_leaves(const Shape& shape, bool scale, bool bias) {
+  std::vector<LeafSpec> specs;
+  if (scale) specs.push_back({"scale", shape, init::constant(1)});
+  if (bias) specs.push_back({"bias", shape, init::zero()});
+  return specs;
+}
+
+// Negative axes only, within the rank of in_size.
+void check_axes(const Shape& in_size, const char* what, const Ints& axes) {
+  const auto rank = static_cast<std::int64_t>(in_size.size());
+  BT_REQUIRE(!axes.empty(), fmt::format("LayerNorm: {} must not be empty", what));
+  for (std::int64_t a : axes)
+    BT_REQUIRE(a < 0 && a >= -rank,
+               fmt::format("LayerNorm: {} must lie in [{}, -1], got {}", what, -rank, a));
+}
+
+// in_size on the feature axes, 1 elsewhere; leading ones dropped.
+Shape feature_shape(const Shape& in_size, const LayerNormOptions& o) {
+  for (std::int64_t d : in_size)
+    internal::positive("LayerNorm", "every entry of in_size", d);
+  check_axes(in_size, "reduction_axes", o.reduction_axes);
+  check_axes(in_size, "feature_axes", o.feature_axes);
+  require_epsilon("LayerNorm", o.epsilon);
+  Shape shape(in_size.size(), 1);
+  for (std::int64_t a : o.feature_axes) *(shape.end() + a) = *(in_size.end() + a);
+  while (shape.size() > 1 && shape.front() == 1) shape.erase(shape.begin());
+  return shape;
+}
+
+Value affine(Value y, std::optional<ParamState>& weight, bool scale, bool bias) {
+  if (scale) y = y * weight->value("scale");
+  if (bias) y = y + weight->value("bias");
+  return y;
+}
+
+std::int64_t groups_of(std::int64_t in, const GroupNormOptions& o) {
+  internal::positive("GroupNorm", "in_size", in);
+  require_epsilon("GroupNorm", o.epsilon);
+  BT_REQUIRE(!(o.num_groups && o.group_size),
+             "GroupNorm: give num_groups or group_size, not both");
+  if (o.group_size) internal::positive("GroupNorm", "group_size", *o.group_size);
+  BT_REQUIRE(!o.group_size || in % *o.group_size == 0,
+             fmt::format("GroupNorm: group_size must divide in_size {}, got {}", in,
+                         o.group_size.value_or(0)));
+  const std::int64_t groups =
+      o.group_size ? in / *o.group_size : o.num_groups.value_or(32);
+  internal::positive("GroupNorm", "num_groups", groups);
+  BT_REQUIRE(
+      in % groups == 0,
+      fmt::format("GroupNorm: num_groups must divide in_size {}, got {}", in, groups));
+  return groups;
+}
+
+}  // namespace
+
+Value standardize(const Value& x, const Ints& axes, double epsilon) {
+  require_epsilon("standardize", epsilon);
+  const ReduceOptions over{.axes = axes, .keepdims = true};
+  const Value centred = x - mean(x, over);
+  return centred * rsqrt(mean(square(centred), over) + epsilon);
+}
+
+LayerNorm::LayerNorm(Shape in_size, LayerNormOptions options)
+    : in_size_(std::move(in_size)), options_(std::move(options)) {
+  const Shape shape = feature_shape(in_size_, options_);
+  if (!options_.use_scale && !options_.use_bias) return;
+  weight.emplace(affine_leaves(shape, options_.use_scale, options_.use_bias));
+  add("weight", *weight);
+}
+
+Value LayerNorm::update(Value x) {
+  const Shape shape = x.shape();
+  const bool fits = shape.size() >= in_size_.size() &&
+                    std::equal(in_size_.rbegin(), in_size_.rend(), shape.rbegin());
+  BT_REQUIRE(fits, fmt::format("LayerNorm: x must end with {}, got {}",
+                               to_string(in_size_), to_string(shape)));
+  const Value y = standardize(x, options_.reduction_axes, options_.epsilon);
+  return affine(y, weight, options_.use_scale, options_.use_bias);
+}
+
+RMSNorm::RMSNorm(std::int64_t in_size, RMSNormOptions options)
+    : in_size_(internal::positive("RMSNorm", "in_size", in_size)), options_(options) {
+  require_epsilon("RMSNorm", options_.epsilon);
+  if (!options_.use_scale) return;
+  scale.emplace(Shape{in_size}, init::constant(1));
+  add("scale", *scale);
+}
+
+Value RMSNorm::update(Value x) {
+  internal::require_features("RMSNorm", x, in_size_);
+  const Value power = mean(square(x), {.axes = {-1}, .keepdims = true});
+  const Value y = x * rsqrt(power + options_.epsilon);
+  return options_.use_scale ? y * scale->value() : y;
+}
+
+GroupNorm::GroupNorm(std::int64_t in_size, GroupNormOptions options)
+    : in_size_(in_size), num_groups_(groups_of(in_size, options)), options_(options) {
+  if (!options_.use_scale && !options_.use_bias) return;
+  weight.emplace(affine_leaves({in_size}, options_.use_scale, options_.use_bias));
+  add("weight", *weight);
+}
+
+Value GroupNorm::update(Value x) {
+  internal::require_features("GroupNorm", x, in_size_);
+  const Shape shape = x.shape();
+  Shape split(shape.begin(), shape.end() - 1);
+  split.push_back(num_groups_);
+  split.push_back(in_size_ / num_groups_);
+  const Value y = reshape(standardize(reshape(x, split), {-1}, options_.epsilon), shape);
+  return affine(y, weight, options_.use_scale, options_.use_bias);
+}
+
+}  // namespace braintrace::nn

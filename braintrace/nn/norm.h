@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Normalisation within one sample. Under online learning these mix positions: history is
+// cut where they stand between a trained op and its state, and the compiler says so.
+#include "braintrace/model/module.h"
+#include "braintrace/nn/initializers.h"
+
+namespace braintrace::nn {
+
+// (x - m) / sqrt(v + epsilon), m and v the mean and population variance over the axes.
+Value standardize(const Value& x, const Ints& axes = {-1}, double epsilon = 1e-5);
+
+struct LayerNormOptions {
+  Ints reduction_axes = {-1};
+  Ints feature_axes = {-1};  // axes with a scale and a bias of their own
+  double epsilon = 1e-6;
+  bool use_bias = true;
+  bool use_scale = true;
+};
+
+// y = standardize(x) scale + bias. Axes are negative: they count from the end, so leading
+// axes of x are free. Parameter 'weight' with leaves scale and bias, [*feature sizes].
+class LayerNorm : public Module {
+ public:
+  LayerNorm(Shape in_size, LayerNormOptions options = {});
+  Value update(Value x) override;
+
+  std::optional<ParamState> weight;  // absent without scale and bias
+
+ private:
+  Shape in_size_;
+  LayerNormOptions options_;
+};
+
+struct RMSNormOptions {
+  double epsilon = 1e-6;
+  bool use_scale = true;
+};
+
+// y = x / sqrt(mean(x^2) + epsilon) scale, over the last axis. Parameter 'scale'
+// [features].
+class RMSNorm : public Module {
+ public:
+  explicit RMSNorm(std::int64_t in_size, RMSNormOptions options = {});
+  Value update(Value x) override;
+
+  std::optional<ParamState> scale;  // absent without scale
+
+ private:
+  std::int64_t in_size_;
+  RMSNormOptions options_;
+};
+
+struct GroupNormOptions {
+  std::optional<std::int64_t> num_groups = {};  // default 32, unless group_size is given
+  std::optional<std::int64_t> group_size = {};
+  double epsilon = 1e-6;
+  bool use_bias = true;
+  bool use_scale = true;
+};
+
+// Splits the last axis into groups and standardises each one; then scale and bias per
+// feature. Parameter 'weight' with leaves scale and bias [features].
+class GroupNorm : public Module {
+ public:
+  explicit GroupNorm(std::int64_t in_size, GroupNormOptions options = {});
+  Value update(Value x) override;
+
+  std::optional<ParamState> weight;  // absent without scale and bias
+
+ private:
+  std::int64_t in_size_, num_groups_;
+  GroupNormOptions options_;
+};
+
+}  // namespace braintrace::nn
