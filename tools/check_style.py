@@ -14,14 +14,14 @@ from pathlib import Path
 from check_size import SUFFIXES, files
 
 SPDX = "SPDX-License-Identifier: Apache-2.0"
-OP_DEFINED = re.compile(r"^const OpDef (\w+)_op\s*=", re.M)
+OP_DEFINED = re.compile(r"^const OpDef (\w+_op)\s*=", re.M)
 FUNCTION_DEFINED = re.compile(r"^(?:Value|Values|\w+Result) (\w+)\(", re.M)
 INTERNAL = "// Internal op"  # in op files that offer no function in ops.h
 LISTS = {
-    "op_list.h": re.compile(r"^extern const OpDef (\w+)_op;$", re.M),
-    "registry.cpp": re.compile(r"^    &(\w+)_op,$", re.M),
+    "op_list.h": re.compile(r"^extern const OpDef (\w+_op);$", re.M),
+    "registry.cpp": re.compile(r"^    &(\w+_op),$", re.M),
 }
-BUILT_INTO_IR = {"constant"}
+BUILT_INTO_IR = {"constant_op"}
 
 
 def check_licences(root):
@@ -73,7 +73,7 @@ def check_spelling(root):
 
 
 def defined_ops(ops):
-    """Op name -> file that defines it."""
+    """Op object -> file that defines it."""
     found = {}
     for path in sorted(ops.glob("*.cpp")):
         if not path.stem.endswith("_test"):
@@ -90,9 +90,9 @@ def check_list(path, pattern, defined):
     if names != sorted(set(names)):
         yield f"{path}: entries must be sorted and distinct; run tools/check_style.py --fix"
     for name in defined.keys() - set(names):
-        yield f"{path}: {name}_op (defined in {defined[name].name}) is not listed"
+        yield f"{path}: {name} (defined in {defined[name].name}) is not listed"
     for name in set(names) - defined.keys() - BUILT_INTO_IR:
-        yield f"{path}: lists {name}_op, which no file defines"
+        yield f"{path}: lists {name}, which no file defines"
 
 
 def check_ops(root):
