@@ -134,8 +134,12 @@ Value patches(const Value& x, const Shape& kernel, const Shape& y,
   const std::int64_t lead = x.rank() - spatial - 1;
   Ints holes = g.input_dilation;
   for (std::int64_t& h : holes) --h;
-  const Value padded = pad(x, framed(lead, 0, g.pad_low, 0),
-                           framed(lead, 0, g.pad_high, 0), 0, framed(lead, 0, holes, 0));
+  // Negative padding crops: the slices start later instead.
+  Ints low = g.pad_low, high = g.pad_high;
+  for (Ints* side : {&low, &high})
+    for (std::int64_t& p : *side) p = std::max<std::int64_t>(p, 0);
+  const Value padded = pad(x, framed(lead, 0, low, 0), framed(lead, 0, high, 0), 0,
+                           framed(lead, 0, holes, 0));
   Shape size = y;
   size.back() = x.dim(-1);
   const Ints step = framed(lead, 1, g.strides, 1);
