@@ -6,17 +6,16 @@
 
 #include <fmt/core.h>
 
-#include "braintrace/model/trace_scope.h"
+#include "braintrace/ir/builder.h"
 #include "braintrace/nn/exp_euler.h"
 #include "braintrace/ops/ops.h"
 
 namespace braintrace::nn {
 
 Tangent PendingInputs::take(Tangent first) {
-  const bool tracing = TraceScope::current() != nullptr;
   Tangent total = std::move(first);
   for (const Value& v : values_) {
-    if (!v.is_concrete() && !tracing) continue;
+    if (!v.is_concrete() && !v.builder()->is_open()) continue;
     total = total ? *total + v : v;
   }
   values_.clear();
@@ -44,7 +43,7 @@ void Neuron::add_source(const std::string& name, CurrentSource source, Module* m
   for (const Source& s : sources_)
     BT_REQUIRE(s.name != name,
                fmt::format("{}: a current source called '{}' exists already; share its "
-                           "synapse object instead",
+                           "synapse object, or give this one a label",
                            kind_, name));
   if (module && !has_container_) {
     add("_before_updates", before_);
@@ -56,11 +55,13 @@ void Neuron::add_source(const std::string& name, CurrentSource source, Module* m
 
 Current Neuron::total_current(const Tangent& current, const Value& V) {
   Tangent total = currents_.take(current), slope;
-  for (const Source& s : sources_) {
-    const Current c = s.current(V);
+  const auto collect = [&](const CurrentSource& source) {
+    const Current c = source(V);
     total = total ? *total + c.I : c.I;
     if (c.slope) slope = slope ? *slope + *c.slope : *c.slope;
-  }
+  };
+  for (const Source& s : sources_) collect(s.current);
+  for (const CurrentSource& source : std::exchange(once_, {})) collect(source);
   return {total ? *total : zeros_like(V), slope};
 }
 

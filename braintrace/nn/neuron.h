@@ -56,6 +56,7 @@ class Neuron : public Module {
 
   // Inputs used up by the next step.
   void add_current(Value current) { currents_.add(std::move(current)); }
+  void add_current(CurrentSource current) { once_.push_back(std::move(current)); }
   void add_delta(Value delta) { deltas_.add(std::move(delta)); }  // mV, after integration
 
   // A lasting source; `name` is for messages and must be new. `module`, if any, runs
@@ -90,8 +91,9 @@ class Neuron : public Module {
   std::string kind_;
   Shape size_;
   PendingInputs currents_, deltas_;
-  std::vector<Source> sources_;  // in the order they were added
-  Container before_;             // registered with the first module it gets
+  std::vector<CurrentSource> once_;  // used up by the next step
+  std::vector<Source> sources_;      // lasting, in the order they were added
+  Container before_;                 // registered with the first module it gets
   bool has_container_ = false;
 };
 
