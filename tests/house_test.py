@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Each house check must accept a good tree and reject one seeded fault at a time."""
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -123,6 +124,17 @@ class HouseTest(unittest.TestCase):
     def test_missing_licence_fails(self):
         self.rejects("check_style.py", {"braintrace/base/b.h": "#pragma once\n"},
                      "base/b.h:1: the first line must be")
+
+    @unittest.skipUnless(shutil.which("codespell"), "codespell is not installed")
+    def test_misspelt_word_fails(self):
+        word = "recie" + "ve"  # in two parts: this file is checked too
+        self.rejects("check_style.py", {"docs/a.md": f"They {word} it.\n"}, word)
+
+    @unittest.skipUnless(shutil.which("clang-format-14"), "clang-format 14 is not installed")
+    def test_unformatted_file_fails(self):
+        self.rejects("check_style.py", {".clang-format": "BasedOnStyle: Google\n",
+                                        "braintrace/base/b.h": LICENCE + "int   x;\n"},
+                     "base/b.h: not formatted")
 
     def test_unsorted_list_fails(self):
         self.rejects("check_style.py",
