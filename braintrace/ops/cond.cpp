@@ -8,6 +8,7 @@
 #include "braintrace/ops/calculus.h"
 #include "braintrace/ops/op_list.h"
 #include "braintrace/ops/region.h"
+#include "braintrace/ops/region_rewrite.h"
 
 namespace braintrace {
 namespace {
@@ -271,6 +272,7 @@ const OpDef cond_op = {
     .jvp_region = jvp_region,
     .transpose = transpose,
     .batch = batch,
+    .to_select = cond_to_select,
 };
 
 Values cond(Arg predicate, const ValuesFn& if_true, const ValuesFn& if_false,

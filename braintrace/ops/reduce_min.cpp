@@ -2,6 +2,7 @@
 // Smallest element over axes. NaN if any element is; of no elements plus infinity.
 #include "braintrace/ops/extreme.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -23,6 +24,7 @@ const OpDef reduce_min_op = {
     .jvp = extreme_jvp,
     .batch = batch_reduction,
     .positions = reduction_positions,
+    .simplify = simplify_same_type,
 };
 
 Value min(Arg x, ReduceOptions options) { return reduce(reduce_min_op, x, options); }

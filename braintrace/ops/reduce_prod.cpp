@@ -2,6 +2,7 @@
 // Product over axes, from left to right. f32 is multiplied in double; i32 wraps around.
 #include "braintrace/ops/op_list.h"
 #include "braintrace/ops/reduce.h"
+#include "braintrace/ops/simplify.h"
 
 namespace braintrace {
 namespace {
@@ -67,6 +68,7 @@ const OpDef reduce_prod_op = {
     .jvp = jvp,
     .batch = batch_reduction,
     .positions = reduction_positions,
+    .simplify = simplify_same_type,
 };
 
 Value prod(Arg x, ReduceOptions options) { return reduce(reduce_prod_op, x, options); }

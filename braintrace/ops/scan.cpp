@@ -9,6 +9,7 @@
 #include "braintrace/ir/evaluate.h"
 #include "braintrace/ir/subgraph.h"
 #include "braintrace/ops/op_list.h"
+#include "braintrace/ops/region_rewrite.h"
 #include "braintrace/ops/scan_impl.h"
 
 namespace braintrace {
@@ -139,6 +140,7 @@ const OpDef scan_op = {
     .jvp_region = scan_jvp,
     .transpose = scan_transpose,
     .batch = scan_batch,
+    .unroll = scan_unroll,
 };
 
 ScanResult scan(const ValuesFn& body, const Values& init, const Values& xs,
