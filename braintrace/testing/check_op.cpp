@@ -163,7 +163,10 @@ std::string check_op(const OpCase& c) {
   k.outputs = eval_graph(k.graph, c.inputs);
   check_values(k);
   check_points(k);
+  internal::check_calculus(k);
+  if (c.check_batch) internal::check_batch(k);
   if (c.check_positions) internal::check_positions(k);
+  internal::check_etp(k);
   const std::string line = log_line(k);
   append_to_log(line);
   return line;

@@ -22,6 +22,8 @@ struct Use {
   std::vector<Array> in, out;
 };
 
+inline constexpr std::size_t kAllInputs = static_cast<std::size_t>(-1);
+
 [[noreturn]] void fail(const Checked& k, const std::string& what);
 // "tanh: jvp of input 0, output 1"
 std::string label(const Checked& k, const std::string& what);
@@ -33,6 +35,9 @@ std::vector<Use> uses(const Checked& k);
 // Inputs to differentiate.
 std::vector<bool> active_inputs(const OpCase& c);
 
-void check_positions(Checked& k);
+void check_calculus(Checked& k);   // 4
+void check_batch(Checked& k);      // 5
+void check_positions(Checked& k);  // 6
+void check_etp(Checked& k);        // 7
 
 }  // namespace braintrace::testing::internal

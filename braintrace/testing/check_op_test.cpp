@@ -86,8 +86,83 @@ TEST_CASE("check_op catches a position map that hides a dependence") {
                 .build = [&](const Values& in) { return emit(op, {in[0]}); },
                 .inputs = {array({2, 3, 4}, DType::f64)},
                 .differentiable = false,
+                .check_batch = false,
                 .ops = table}),
       doctest::Contains("input 0 at [0] changes output 0 at [1]"), CheckFailure);
+}
+
+TEST_CASE("check_op catches a batch rule that mixes lanes") {
+  OpDef op = good_op();
+  op.batch = [](const Site& s, std::span<const BatchAxis> axes) -> BatchResult {
+    return {{flip(emit1(s.op, {s.in[0]}), {*axes[0]})}, {*axes[0]}};
+  };
+  CHECK_THROWS_WITH_AS(run(op),
+                       doctest::Contains("batched inputs 0 (axis 0) against a loop"),
+                       CheckFailure);
+}
+
+TEST_CASE("check_op catches a wrong derivative") {
+  OpDef op = good_op();
+  op.traits = Trait::elementwise;
+  op.jvp = [](const Site& s, std::span<const Tangent> dx) {
+    return scaled(dx[0], s.out[0]);  // sinh instead of cosh
+  };
+  const OpDef* const table[] = {&op};
+  CHECK_THROWS_WITH_AS(
+      check_op({.op = "user_sinh",
+                .build = [&](const Values& in) { return emit(op, {in[0]}); },
+                .inputs = {uniform({2}, 0, 1)},
+                .ops = table}),
+      doctest::Contains("jvp of input 0 against differences, float output 0: at ["),
+      CheckFailure);
+}
+
+TEST_CASE("check_op catches a wrong transpose") {
+  const OpDef op = {
+      .name = "twice",
+      .traits = Trait::elementwise | Trait::linear,
+      .infer = same_float,
+      .eval = [](const Kernel& k) { map_float(k, [](auto x) { return x + x; }); },
+      .transpose =
+          [](const Site&, std::span<const Tangent> ct) {
+            return std::vector<Tangent>{ct[0]};
+          }};
+  const OpDef* const table[] = {&op};
+  CHECK_THROWS_WITH_AS(
+      check_op({.op = "twice",
+                .build = [&](const Values& in) { return emit(op, {in[0]}); },
+                .inputs = {uniform({2}, 0, 1)},
+                .ops = table}),
+      doctest::Contains("vjp of input 0: <ct, J v> ="), CheckFailure);
+}
+
+TEST_CASE("check_op catches a tangent where the case denies one") {
+  CHECK_THROWS_WITH_AS(
+      check_op({.op = "tanh",
+                .build = [](const Values& in) -> Values { return {tanh(in[0])}; },
+                .inputs = {uniform({2}, 0, 1)},
+                .differentiable = false}),
+      doctest::Contains("output 0 has a tangent"), CheckFailure);
+}
+
+TEST_CASE("check_op catches an eligibility rule that forgets the input") {
+  const OpDef& matmul = *find_op(op_table(), "matmul");
+  EtpRule rule = *matmul.etp;
+  rule.instant = [](const Site& s, int slot, const Value& df) {
+    return 2 * find_op(op_table(), "matmul")->etp->instant(s, slot, df);
+  };
+  OpDef op = matmul;
+  op.etp = &rule;
+  const OpDef* const table[] = {&op};
+  CHECK_THROWS_WITH_AS(
+      check_op({.op = "matmul",
+                .build =
+                    [&](const Values& in) {
+                      return emit(op, {in[0], in[1]});
+                    },
+                .inputs = {uniform({2, 3}, -1, 1), uniform({3, 2}, -1, 1, 5)},
+                .ops = table}),
+      doctest::Contains("gradient of weight (input 1) through the trace"), CheckFailure);
 }
 
 TEST_CASE("distinct values keep their gap") {
