@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "braintrace/ops/registry.h"
+#include "braintrace/testing/check_op.h"
+
+namespace braintrace {
+namespace {
+
+using testing::check_op;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+constexpr std::int32_t kMin = std::numeric_limits<std::int32_t>::min();
+
+TEST_CASE("abs") {
+  check_op(
+      {.op = "abs",
+       .build = [](const Values& in) -> Values { return {abs(in[0])}; },
+       .inputs = {testing::distinct({3, 4})},
+       .expect = {{{array({2, -3, 0}, DType::f64)}, {array({2, 3, 0}, DType::f64)}}}});
+}
+
+TEST_CASE("abs of integers keeps the one that has no opposite") {
+  CHECK(abs(Array::from<std::int32_t>({3}, {3, -3, kMin})).array() ==
+        Array::from<std::int32_t>({3}, {3, 3, kMin}));
+}
+
+TEST_CASE("abs keeps NaN and makes infinity positive") {
+  const Array x = array({kNan, -kInf}, DType::f64);
+  CHECK(abs(x).array() == array({kNan, kInf}, DType::f64));
+}
+
+TEST_CASE("abs refuses booleans") {
+  const Array b = ones({2}, DType::boolean);
+  CHECK_THROWS_WITH_AS(abs(b), doctest::Contains("abs: needs numbers, got bool[2]"),
+                       UserError);
+}
+
+}  // namespace
+}  // namespace braintrace

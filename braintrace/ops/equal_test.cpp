@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "braintrace/ops/registry.h"
+#include "braintrace/testing/check_op.h"
+
+namespace braintrace {
+namespace {
+
+using testing::check_op;
+using testing::uniform;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST_CASE("equal") {
+  check_op({.op = "equal",
+            .build = [](const Values& in) -> Values { return {equal(in[0], in[1])}; },
+            .inputs = {uniform({3, 4}, -1, 1), uniform({3, 4}, -1, 1, 2)},
+            .expect = {{{array({1, 2, 3}, DType::f64), array({2, 2, 2}, DType::f64)},
+                        {array({0, 1, 0}, DType::boolean)}}},
+            .differentiable = false});
+}
+
+TEST_CASE("equal with NaN is false") {
+  const Array x = array({kNan, kNan}), y = array({kNan, 1});
+  CHECK(equal(x, y).array() == array({0, 0}, DType::boolean));
+}
+
+TEST_CASE("equal compares integers with floats and broadcasts") {
+  const Value y = equal(array({1, 2, 3}, DType::i32), 2.0);
+  CHECK(y.array() == array({0, 1, 0}, DType::boolean));
+  CHECK(equal(zeros({0, 2}), zeros({2})).shape() == Shape{0, 2});
+}
+
+}  // namespace
+}  // namespace braintrace

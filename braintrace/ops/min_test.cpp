@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "braintrace/ops/registry.h"
+#include "braintrace/testing/check_op.h"
+#include "braintrace/testing/slopes.h"
+
+namespace braintrace {
+namespace {
+
+using testing::check_op;
+using testing::slopes;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST_CASE("min") {
+  check_op(
+      {.op = "min",
+       .build = [](const Values& in) -> Values { return {minimum(in[0], in[1])}; },
+       .inputs = {testing::distinct({3, 4}, 0.1), testing::distinct({3, 4}, 0.13, 2)},
+       .expect = {{{array({1, 5}, DType::f64), array({2, -5}, DType::f64)},
+                   {array({1, -5}, DType::f64)}}}});
+}
+
+TEST_CASE("min is NaN if either is") {
+  const Array x = array({kNan, 1, kNan}, DType::f64);
+  CHECK(minimum(x, array({1, kNan, kNan}, DType::f64)).array() ==
+        array({kNan, kNan, kNan}, DType::f64));
+}
+
+TEST_CASE("min of integers") {
+  CHECK(minimum(Array::from<std::int32_t>({2}, {3, -3}),
+                Array::from<std::int32_t>({2}, {1, 1}))
+            .array() == Array::from<std::int32_t>({2}, {1, -3}));
+}
+
+TEST_CASE("min gives each operand half the slope at a tie") {
+  const auto f = [](const Values& v) { return minimum(v[0], v[1]); };
+  CHECK(slopes(f, {2, 2}) == std::vector<double>{0.5, 0.5});
+  CHECK(slopes(f, {2, 1}) == std::vector<double>{0, 1});
+}
+
+}  // namespace
+}  // namespace braintrace
