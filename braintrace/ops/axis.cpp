@@ -54,18 +54,6 @@ Value move_axis(const Value& v, std::int64_t from, std::int64_t to) {
   return transpose(v, moving_permutation(v.rank(), from, to));
 }
 
-std::int64_t num_lanes(const Site& s, std::span<const BatchAxis> axes) {
-  for (std::size_t i = 0; i < axes.size(); ++i)
-    if (axes[i]) return dim_at(s.in[i].shape(), *axes[i]);
-  BT_INVARIANT(false);
-  return 0;
-}
-
-Value lanes_first(const Value& v, BatchAxis axis, std::int64_t n) {
-  if (axis) return move_axis(v, *axis, 0);
-  return broadcast_to(expand_dims(v, 0), inserted(v.shape(), 0, n));
-}
-
 Value lane(const Value& v, BatchAxis axis, std::int64_t i) {
   if (!axis) return v;
   return squeeze(slice_axis(v, *axis, i, 1), *axis);

@@ -38,10 +38,6 @@ Value move_axis(const Value& v, std::int64_t from, std::int64_t to);
 // ---- batch rules ----
 // Where axis a of one lane lies once a batch axis is inserted at b.
 inline std::int64_t behind(std::int64_t a, std::int64_t b) { return a >= b ? a + 1 : a; }
-// Number of lanes. Needs: some input is batched.
-std::int64_t num_lanes(const Site& s, std::span<const BatchAxis> axes);
-// The batched value with its batch axis first; an unbatched one is repeated n times.
-Value lanes_first(const Value& v, BatchAxis axis, std::int64_t n);
 // Lane i of a batched value; an unbatched value itself.
 Value lane(const Value& v, BatchAxis axis, std::int64_t i);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/ops/axis.h"
+#include "braintrace/ops/batch.h"
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
 #include "braintrace/ops/simplify.h"
@@ -64,10 +65,10 @@ std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
 }
 
 BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
-  const std::int64_t n = num_lanes(s, axes);
+  const std::int64_t n = batch_size(s.in, axes);
   Values parts;
   for (std::size_t i = 0; i < s.in.size(); ++i)
-    parts.push_back(lanes_first(s.in[i], axes[i], n));
+    parts.push_back(batch_in_front(s.in[i], axes[i], n));
   return {{concat(parts, s.attrs.integer("axis") + 1)}, {0}};
 }
 

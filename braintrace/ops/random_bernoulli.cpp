@@ -11,7 +11,7 @@ namespace braintrace {
 namespace {
 
 std::vector<Type> infer(std::span<const Type> in, const Attrs&) {
-  require_key("random_bernoulli", in[0]);
+  require_key(in[0]);
   BT_REQUIRE_KIND(
       is_float(in[1].dtype), ErrorKind::type,
       fmt::format("random_bernoulli: p must be f32 or f64, got {}", to_string(in[1])));

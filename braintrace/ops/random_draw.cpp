@@ -3,27 +3,26 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/ops/batch.h"
 #include "braintrace/ops/elementwise.h"
 
 namespace braintrace {
 
-void require_key(std::string_view who, const Type& key) {
+void require_key(const Type& key) {
   BT_REQUIRE_KIND(key == (Type{DType::i32, {2}}), ErrorKind::type,
-                  fmt::format("{}: key must be i32[2], got {}", who, to_string(key)));
+                  fmt::format("key must be i32[2], got {}", to_string(key)));
 }
 
 std::vector<Type> draw_type(std::span<const Type> in, const Attrs& attrs) {
-  require_key("random draw", in[0]);
-  check_shape("random draw", attrs.ints("shape"));
+  require_key(in[0]);
   const DType dtype = attrs.dtype("dtype");
-  BT_REQUIRE_KIND(
-      is_float(dtype), ErrorKind::type,
-      fmt::format("random draw: dtype must be f32 or f64, got {}", to_string(dtype)));
+  BT_REQUIRE_KIND(is_float(dtype), ErrorKind::type,
+                  fmt::format("dtype must be f32 or f64, got {}", to_string(dtype)));
   return {{dtype, attrs.ints("shape")}};
 }
 
 BatchResult each_lane(const Site& s, std::span<const BatchAxis> axes) {
-  const std::int64_t n = num_lanes(s, axes);
+  const std::int64_t n = batch_size(s.in, axes);
   Values lanes;
   for (std::int64_t i = 0; i < n; ++i) {
     Values in;

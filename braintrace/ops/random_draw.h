@@ -7,7 +7,7 @@
 namespace braintrace {
 
 // UserError unless i32[2].
-void require_key(std::string_view who, const Type& key);
+void require_key(const Type& key);
 
 // ---- slots ----
 std::vector<Type> draw_type(std::span<const Type> in, const Attrs& attrs);

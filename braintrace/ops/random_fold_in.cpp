@@ -13,7 +13,7 @@ namespace braintrace {
 namespace {
 
 std::vector<Type> infer(std::span<const Type> in, const Attrs&) {
-  require_key("random_fold_in", in[0]);
+  require_key(in[0]);
   BT_REQUIRE_KIND(in[1] == (Type{DType::i32, {}}), ErrorKind::type,
                   fmt::format("random_fold_in: data must be an i32 scalar, got {}",
                               to_string(in[1])));

@@ -54,10 +54,12 @@ TEST_CASE("random_normal draws nothing into an empty shape") {
 TEST_CASE("random_normal refuses what is no key, no shape or no float") {
   const Array key = key_array(rng_key(5));
   CHECK_THROWS_WITH_AS(random_normal(zeros({2}), {2}),
-                       doctest::Contains("key must be i32[2], got f32[2]"), UserError);
+                       doctest::Contains("random_normal: key must be i32[2], got f32[2]"),
+                       UserError);
   CHECK_THROWS_AS(random_normal(key, {-1}), UserError);
-  CHECK_THROWS_WITH_AS(random_normal(key, {1}, DType::i32),
-                       doctest::Contains("dtype must be f32 or f64, got i32"), UserError);
+  CHECK_THROWS_WITH_AS(
+      random_normal(key, {1}, DType::i32),
+      doctest::Contains("random_normal: dtype must be f32 or f64, got i32"), UserError);
 }
 
 }  // namespace

@@ -53,11 +53,13 @@ TEST_CASE("random_uniform draws nothing into an empty shape") {
 
 TEST_CASE("random_uniform refuses what is no key, no shape or no float") {
   const Array key = key_array(rng_key(5));
-  CHECK_THROWS_WITH_AS(random_uniform(zeros({2}), {2}),
-                       doctest::Contains("key must be i32[2], got f32[2]"), UserError);
+  CHECK_THROWS_WITH_AS(
+      random_uniform(zeros({2}), {2}),
+      doctest::Contains("random_uniform: key must be i32[2], got f32[2]"), UserError);
   CHECK_THROWS_AS(random_uniform(key, {-1}), UserError);
-  CHECK_THROWS_WITH_AS(random_uniform(key, {1}, DType::i32),
-                       doctest::Contains("dtype must be f32 or f64, got i32"), UserError);
+  CHECK_THROWS_WITH_AS(
+      random_uniform(key, {1}, DType::i32),
+      doctest::Contains("random_uniform: dtype must be f32 or f64, got i32"), UserError);
 }
 
 }  // namespace

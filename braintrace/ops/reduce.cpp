@@ -30,13 +30,12 @@ Ints kept_axes(std::int64_t rank, const Ints& axes) {
 
 std::vector<Type> reduced_type(std::span<const Type> in, const Attrs& attrs) {
   const Ints& axes = attrs.ints("axes");
-  BT_REQUIRE_KIND(
-      is_float(in[0].dtype) || in[0].dtype == DType::i32, ErrorKind::type,
-      fmt::format("reduction: needs f32, f64 or i32, got {}", to_string(in[0])));
+  BT_REQUIRE_KIND(is_float(in[0].dtype) || in[0].dtype == DType::i32, ErrorKind::type,
+                  fmt::format("needs f32, f64 or i32, got {}", to_string(in[0])));
   const bool in_range = axes.empty() || (axes.front() >= 0 && axes.back() < in[0].rank());
   BT_REQUIRE(in_range && std::is_sorted(axes.begin(), axes.end()) &&
                  std::adjacent_find(axes.begin(), axes.end()) == axes.end(),
-             fmt::format("reduction: axes must be sorted, distinct axes of {}, got {}",
+             fmt::format("axes must be sorted, distinct axes of {}, got {}",
                          to_string(in[0]), to_string(axes)));
   Type out{in[0].dtype, {}};
   for (std::int64_t a : kept_axes(in[0].rank(), axes))
@@ -48,7 +47,7 @@ std::vector<Type> reduced_type_nonempty(std::span<const Type> in, const Attrs& a
   std::vector<Type> out = reduced_type(in, attrs);
   for (std::int64_t a : attrs.ints("axes"))
     BT_REQUIRE(is_float(in[0].dtype) || dim_at(in[0].shape, a) > 0,
-               fmt::format("reduction: integers have no extreme of no elements, got {} "
+               fmt::format("integers have no extreme of no elements, got {} "
                            "with axes {}",
                            to_string(in[0]), to_string(attrs.ints("axes"))));
   return out;

@@ -33,7 +33,8 @@ TEST_CASE("max of no floats is infinite, of no integers an error") {
   CHECK(max(zeros({2, 0}), {.axes = {1}}).array() == array({-inf, -inf}));
   CHECK_THROWS_WITH_AS(
       max(zeros({0}, DType::i32)),
-      doctest::Contains("integers have no extreme of no elements, got i32[0]"),
+      doctest::Contains(
+          "reduce_max: integers have no extreme of no elements, got i32[0]"),
       UserError);
 }
 

@@ -33,7 +33,8 @@ TEST_CASE("min of no floats is infinite, of no integers an error") {
   CHECK(min(zeros({2, 0}), {.axes = {1}}).array() == array({inf, inf}));
   CHECK_THROWS_WITH_AS(
       min(zeros({0}, DType::i32)),
-      doctest::Contains("integers have no extreme of no elements, got i32[0]"),
+      doctest::Contains(
+          "reduce_min: integers have no extreme of no elements, got i32[0]"),
       UserError);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include "braintrace/ops/op_list.h"
 #include "braintrace/testing/check_op.h"
 
 namespace braintrace {
@@ -52,6 +53,15 @@ TEST_CASE("sum refuses axes that do not exist or repeat") {
                        doctest::Contains("reduce_sum: axis 1 is out of range for rank 1"),
                        UserError);
   CHECK_THROWS_AS(sum(zeros({2, 2}), {.axes = {0, -2}}), UserError);
+}
+
+TEST_CASE("reductions in program text need sorted, distinct axes in range") {
+  const std::vector<Type> in = {{DType::f32, {2, 2}}};
+  for (const Ints& axes : {Ints{1, 0}, Ints{0, 0}, Ints{-1}, Ints{2}, Ints{0, 9, 1}})
+    CHECK_THROWS_WITH_AS(
+        infer_types(reduce_sum_op, in, {{"axes", axes}}),
+        doctest::Contains("reduce_sum: axes must be sorted, distinct axes of f32[2,2]"),
+        UserError);
 }
 
 }  // namespace

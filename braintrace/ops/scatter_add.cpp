@@ -3,6 +3,7 @@
 // ..]. Places picked twice receive both.
 #include <fmt/format.h>
 
+#include "braintrace/ops/batch.h"
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/indexing.h"
 #include "braintrace/ops/op_list.h"
@@ -85,11 +86,11 @@ Value scatter_lanes(const Value& x, const Value& indices, const Value& updates,
 
 BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t axis = s.attrs.integer("axis");
-  const std::int64_t n = num_lanes(s, axes);
-  const Value x = lanes_first(s.in[0], axes[0], n);
-  const Value updates = lanes_first(s.in[2], axes[2], n);
+  const std::int64_t n = batch_size(s.in, axes);
+  const Value x = batch_in_front(s.in[0], axes[0], n);
+  const Value updates = batch_in_front(s.in[2], axes[2], n);
   if (!axes[1]) return {{scatter_add(x, s.in[1], updates, axis + 1)}, {0}};
-  return {{scatter_lanes(x, lanes_first(s.in[1], axes[1], n), updates, axis)}, {0}};
+  return {{scatter_lanes(x, batch_in_front(s.in[1], axes[1], n), updates, axis)}, {0}};
 }
 
 PositionMap positions(const Signature& s) {
