@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 PROGRAM = re.compile(r"^```cpp\n(.*?)^```", re.S | re.M)
+CODE = re.compile(r"^```.*?^```|^ {4}[^\n]*|`[^`\n]*`", re.S | re.M)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
@@ -19,7 +20,7 @@ def documents(root):
 
 def broken_links(root):
     for path in documents(root):
-        for target in LINK.findall(path.read_text()):
+        for target in LINK.findall(CODE.sub("", path.read_text())):
             if not (path.parent / target).exists():
                 yield f"{path.relative_to(root)}: links to {target}, which does not exist"
 
