@@ -71,6 +71,12 @@ Value batch_in_front(const Value& v, BatchAxis axis, std::int64_t size) {
   return broadcast_to(v, shape);
 }
 
+Value lanes_of_rank(const Value& lanes, std::int64_t rank) {
+  Shape shape(static_cast<std::size_t>(rank), 1);
+  shape.at(0) = lanes.dim(0);
+  return reshape(lanes, shape);
+}
+
 BatchResult batch_node(const Site& s, std::span<const BatchAxis> axes) {
   BT_INVARIANT(s.in.size() == axes.size());
   if (!any_batched(axes)) {

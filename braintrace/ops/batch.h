@@ -17,6 +17,9 @@ std::int64_t batch_size(std::span<const Value> values, std::span<const BatchAxis
 // The batch axis in front; an unbatched value is stretched to `size` lanes.
 Value batch_in_front(const Value& v, BatchAxis axis, std::int64_t size);
 
+// [n] -> [n, 1, ..., 1]: one number per lane, ready to meet a value of this rank.
+Value lanes_of_rank(const Value& lanes, std::int64_t rank);
+
 // One use of an op. Axes count from 0, one per input. An op none of whose inputs is
 // batched is emitted as it is.
 BatchResult batch_node(const Site& s, std::span<const BatchAxis> axes);

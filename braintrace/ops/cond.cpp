@@ -198,19 +198,38 @@ std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
   return result;
 }
 
+// The operands of one branch. Lanes that do not take it see ones (zeros for integers), so
+// that they cannot give 0 * NaN in reverse mode or read by an index not meant for them.
+Values lane_operands(const Site& s, std::span<const BatchAxis> axes, const Value& takes) {
+  Values out;
+  for (std::size_t i = 1; i < s.in.size(); ++i) {
+    if (!axes[i]) {
+      out.push_back(s.in[i]);
+      continue;
+    }
+    const Value v = move_axis(s.in[i], *axes[i], 0);
+    const Value other = full({}, is_float(v.dtype()) ? 1 : 0, v.dtype());
+    out.push_back(select(lanes_of_rank(takes, v.rank()), v, other));
+  }
+  return out;
+}
+
 // A predicate per lane: both branches run, each lane keeps its own.
 BatchResult batch_both(const Site& s, std::span<const BatchAxis> axes) {
   const Branches b = branches(s.attrs);
   const std::int64_t size = batch_size(s.in, axes);
-  const BatchResult t = batch_graph(*b.if_true, s.in.subspan(1), axes.subspan(1));
-  const BatchResult f = batch_graph(*b.if_false, s.in.subspan(1), axes.subspan(1));
+  std::vector<BatchAxis> front;
+  for (const BatchAxis& a : axes.subspan(1))
+    front.push_back(a ? BatchAxis(0) : std::nullopt);
+  const Value taken = s.in[0];
+  const BatchResult t = batch_graph(*b.if_true, lane_operands(s, axes, taken), front);
+  const BatchResult f =
+      batch_graph(*b.if_false, lane_operands(s, axes, logical_not(taken)), front);
   BatchResult result;
   for (std::size_t i = 0; i < t.values.size(); ++i) {
-    const Value a = batch_in_front(t.values[i], t.axes[i], size);
-    Shape lanes(static_cast<std::size_t>(a.rank()), 1);
-    lanes[0] = size;
-    result.values.push_back(
-        select(reshape(s.in[0], lanes), a, batch_in_front(f.values[i], f.axes[i], size)));
+    const Value x = batch_in_front(t.values[i], t.axes[i], size);
+    const Value y = batch_in_front(f.values[i], f.axes[i], size);
+    result.values.push_back(select(lanes_of_rank(taken, x.rank()), x, y));
     result.axes.push_back(0);
   }
   return result;

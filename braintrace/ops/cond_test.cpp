@@ -6,6 +6,8 @@
 #include "braintrace/ops/registry.h"
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/derivatives.h"
+#include "braintrace/transforms/vjp.h"
+#include "braintrace/transforms/vmap.h"
 
 namespace braintrace {
 namespace {
@@ -65,6 +67,19 @@ TEST_CASE("lanes of a cond choose one by one") {
   check_lanes(g, {which, many, many}, {true, true, true});
   check_lanes(g, {truth(true), many, one}, {false, true, false});
   check_lanes(g, {truth(false), one, many}, {false, false, true});
+}
+
+TEST_CASE("lanes that do not take a branch leave no NaN in the gradient") {
+  const Graph g = traced(
+      [](const Values& v) {
+        return cond(
+            v[0] > 0, [](const Values& x) { return Values{sqrt(x[0])}; },
+            [](const Values& x) { return Values{x[0] * 3}; }, {v[0]});
+      },
+      {scalar(1, DType::f64)});
+  const Array x = array({0, 4}, DType::f64), ct = ones({2}, DType::f64);
+  const Array slope = eval_graph(vjp(vmap(g, 2)), std::vector<Array>{x, ct})[1];
+  CHECK(slope == array({3, 0.25}, DType::f64));
 }
 
 TEST_CASE("cond refuses branches that differ and predicates that are not boolean") {

@@ -204,13 +204,6 @@ BatchResult on_lanes(const Graph& g, std::span<const Value> in, const LaneAxes& 
   return batch_graph(g, in, all);
 }
 
-// [n] -> [n, 1, ..., 1] of the rank of v.
-Value lanes_for(const Value& predicate, const Value& v) {
-  Shape shape(static_cast<std::size_t>(v.rank()), 1);
-  shape[0] = predicate.dim(0);
-  return reshape(predicate, shape);
-}
-
 // Finds the carry values that differ by lane, and whether the condition does.
 bool condition_differs(const Layout& p, const LaneAxes& cond, LaneAxes& body,
                        std::int64_t size) {
@@ -267,7 +260,8 @@ GraphPtr lane_body(const Layout& p, const LaneAxes& cond, const LaneAxes& body,
     if (!differs) return r.values;
     const BatchResult runs = on_lanes(p.cond, cond_in, cond);
     for (std::size_t i = 0; i < p.carry; ++i)
-      r.values[i] = select(lanes_for(runs.values[0], r.values[i]), r.values[i], carry[i]);
+      r.values[i] = select(lanes_of_rank(runs.values[0], r.values[i].rank()), r.values[i],
+                           carry[i]);
     return r.values;
   });
 }
