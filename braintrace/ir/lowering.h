@@ -90,12 +90,12 @@ struct Reduce {
   ReduceKind kind;
   Ints axes;
 };
-struct Gemm {
+struct Gemm {  // output axes: batch, free lhs, free rhs
   Ints lhs_batch, rhs_batch, lhs_contract, rhs_contract;
-};
+};  // Gemm, Conv, Sparse: a third input is a bias along the last output axis
 struct Conv {
   ConvGeometry geometry;
-};
+};  // x [..., *spatial, c]: leading axes count as one batch
 struct Sparse {
   Ints rows, cols;
 };  // y[.., cols[p]] += x[.., rows[p]] * w[p]

@@ -97,10 +97,7 @@ PositionMap positions(const Signature& s) {
   return map;
 }
 
-Lowering lower(const Signature& s) {
-  if (s.in.size() > 2 || s.in[0].rank() != s.in[1].rank()) return lowering::Evaluate{};
-  return lowering::Conv{geometry_of(s.attrs)};
-}
+Lowering lower(const Signature& s) { return lowering::Conv{geometry_of(s.attrs)}; }
 
 // ---- eligibility ----
 

@@ -140,7 +140,7 @@ TEST_CASE("conv refuses a bias of another size") {
                        doctest::Contains("conv: bias must be [4], got [2]"), UserError);
 }
 
-TEST_CASE("conv marks its hooks") {
+TEST_CASE("conv applies its hooks to kernel and bias") {
   const Hook twice = [](const Value& w) { return w * 2; };
   const Value y =
       conv(ones({1, 1, 1}), ones({1, 1, 1}), {}, Value(ones({1})), {twice, twice});

@@ -6,6 +6,7 @@
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/batch.h"
 #include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/op_list.h"
 
 namespace braintrace {
 
@@ -101,6 +102,16 @@ Lane add_bias(const Lane& y, const Lane& bias) {
   return {v.value + reshape(b.value, shape), 0};
 }
 
+Lane dot_lanes(const Lane& x, const Lane& w, SourceLoc loc) {
+  const std::int64_t x_rank = x.value.rank() - (x.axis ? 1 : 0);
+  return fronted(on_lanes(dot_general_op, {x, w},
+                          {{"lhs_batch", Ints{}},
+                           {"lhs_contract", Ints{x_rank - 1}},
+                           {"rhs_batch", Ints{}},
+                           {"rhs_contract", Ints{0}}},
+                          loc));
+}
+
 BatchResult as_result(const Lane& y) { return {{y.value}, {y.axis}}; }
 
 bool only_x_batched(std::span<const BatchAxis> axes) {
@@ -134,6 +145,23 @@ Anchor same_anchor(std::int64_t y_rank) {
   Anchor a;
   for (std::int64_t i = 0; i < y_rank; ++i) a.push_back({i, {}});
   return a;
+}
+
+Type outer_trace(const Signature& s, int slot) {
+  Type t = s.out[0];
+  if (slot == 0) t.shape.insert(t.shape.end() - 1, s.in[0].shape.back());
+  return t;
+}
+
+Anchor outer_anchor(const Signature& s, int slot) {
+  Anchor a = same_anchor(s.out[0].rank());
+  if (slot == 0) a.insert(a.end() - 1, AnchorAxis{-1, {}});
+  return a;
+}
+
+Value outer_instant(const Site& s, int slot, const Value& df) {
+  if (slot != 0) return df;
+  return expand_dims(s.in[0], -1) * expand_dims(df, -2);
 }
 
 }  // namespace braintrace

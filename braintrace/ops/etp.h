@@ -52,6 +52,8 @@ Lane on_lanes(const OpDef& op, const std::vector<Lane>& in, const Attrs& attrs,
 Lane fronted(const Lane& v);
 // y + bias, where the bias stands for the last axes of y.
 Lane add_bias(const Lane& y, const Lane& bias);
+// x[..., i] w[i, o] by plain products; a batch axis of the result is in front.
+Lane dot_lanes(const Lane& x, const Lane& w, SourceLoc loc);
 BatchResult as_result(const Lane& y);
 // Only x (input 0) is batched, so the op keeps its form with one more leading axis.
 bool only_x_batched(std::span<const BatchAxis> axes);
@@ -66,5 +68,10 @@ InputFlow bias_flow(std::int64_t y_rank, std::int64_t bias_rank);
 std::vector<WeightInput> weight_and_bias(const Signature& s);
 // Trace axis k drives y axis k, for all axes of y.
 Anchor same_anchor(std::int64_t y_rank);
+// For y[..., o] = sum_i x[..., i] w[i, o] + b[o]: slot 0 has the trace x (outer) y,
+// [..., i, o], slot 1 that of y.
+Type outer_trace(const Signature& s, int slot);
+Anchor outer_anchor(const Signature& s, int slot);
+Value outer_instant(const Site& s, int slot, const Value& df);
 
 }  // namespace braintrace

@@ -96,23 +96,6 @@ PositionMap positions(const Signature& s) {
 
 // ---- eligibility ----
 
-Type trace(const Signature& s, int slot) {
-  Type t = s.out[0];
-  if (slot == 0) t.shape.insert(t.shape.end() - 1, s.in[1].shape[1]);
-  return t;
-}
-
-Anchor anchor(const Signature& s, int slot) {
-  Anchor a = same_anchor(s.out[0].rank());
-  if (slot == 0) a.insert(a.end() - 1, AnchorAxis{-1, {}});
-  return a;
-}
-
-Value instant(const Site& s, int slot, const Value& df) {
-  if (slot != 0) return df;
-  return expand_dims(s.in[0], -1) * expand_dims(df, -2);
-}
-
 std::string_view reference_name(const Signature& s) {
   return s.in[0].rank() == 2 ? "etp_gmv" : "etp_gmm";
 }
@@ -120,9 +103,9 @@ std::string_view reference_name(const Signature& s) {
 const EtpRule rule = {
     .x = 0,
     .weights = weight_and_bias,
-    .trace = trace,
-    .anchor = anchor,
-    .instant = instant,
+    .trace = outer_trace,
+    .anchor = outer_anchor,
+    .instant = outer_instant,
     .reference_name = reference_name,
 };
 

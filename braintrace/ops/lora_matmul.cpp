@@ -79,20 +79,10 @@ std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
   return {sum_of(parts)};
 }
 
-Lane product(const Lane& x, const Lane& w, SourceLoc loc) {
-  const std::int64_t x_rank = x.value.rank() - (x.axis ? 1 : 0);
-  return fronted(on_lanes(dot_general_op, {x, w},
-                          {{"lhs_batch", Ints{}},
-                           {"lhs_contract", Ints{x_rank - 1}},
-                           {"rhs_batch", Ints{}},
-                           {"rhs_contract", Ints{0}}},
-                          loc));
-}
-
 BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   if (only_x_batched(axes)) return batch_leading(s, axes);
-  Lane y = product(product(lane(s, axes, 0), lane(s, axes, 1), s.loc), lane(s, axes, 2),
-                   s.loc);
+  Lane y = dot_lanes(dot_lanes(lane(s, axes, 0), lane(s, axes, 1), s.loc),
+                     lane(s, axes, 2), s.loc);
   y.value = y.value * s.attrs.real("alpha");
   if (s.in.size() > 3) y = add_bias(y, lane(s, axes, 3));
   return as_result(y);
@@ -125,23 +115,6 @@ Values effective(const Site& s) {
   return v;
 }
 
-Type trace(const Signature& s, int slot) {
-  Type t = s.out[0];
-  if (slot == 0) t.shape.insert(t.shape.end() - 1, s.in[1].shape[0]);
-  return t;
-}
-
-Anchor anchor(const Signature& s, int slot) {
-  Anchor a = same_anchor(s.out[0].rank());
-  if (slot == 0) a.insert(a.end() - 1, AnchorAxis{-1, {}});
-  return a;
-}
-
-Value instant(const Site& s, int slot, const Value& df) {
-  if (slot != 0) return df;
-  return expand_dims(s.in[0], -1) * expand_dims(df, -2);
-}
-
 std::string_view reference_name(const Signature& s) {
   return s.in[0].rank() == 1 ? "etp_lora_mv" : "etp_lora_mm";
 }
@@ -150,9 +123,9 @@ const EtpRule rule = {
     .x = 0,
     .weights = weights,
     .effective = effective,
-    .trace = trace,
-    .anchor = anchor,
-    .instant = instant,
+    .trace = outer_trace,
+    .anchor = outer_anchor,
+    .instant = outer_instant,
     .reference_name = reference_name,
 };
 

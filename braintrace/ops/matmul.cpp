@@ -56,19 +56,10 @@ std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
   return {sum_of(parts)};
 }
 
-Attrs dot_attrs(std::int64_t x_rank) {
-  return {{"lhs_batch", Ints{}},
-          {"lhs_contract", Ints{x_rank - 1}},
-          {"rhs_batch", Ints{}},
-          {"rhs_contract", Ints{0}}};
-}
-
 // With a weight per lane the op leaves the trace graph: plain products.
 BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   if (only_x_batched(axes)) return batch_leading(s, axes);
-  const std::int64_t x_rank = s.in[0].rank() - (axes[0] ? 1 : 0);
-  Lane y = on_lanes(dot_general_op, {lane(s, axes, 0), lane(s, axes, 1)},
-                    dot_attrs(x_rank), s.loc);
+  Lane y = dot_lanes(lane(s, axes, 0), lane(s, axes, 1), s.loc);
   if (s.in.size() > 2) y = add_bias(y, lane(s, axes, 2));
   return as_result(y);
 }
@@ -85,28 +76,10 @@ PositionMap positions(const Signature& s) {
 }
 
 Lowering lower(const Signature& s) {
-  if (s.in.size() > 2) return lowering::Evaluate{};
   return lowering::Gemm{{}, {}, {s.in[0].rank() - 1}, {0}};
 }
 
 // ---- eligibility ----
-
-Type trace(const Signature& s, int slot) {
-  Type t = s.out[0];
-  if (slot == 0) t.shape.insert(t.shape.end() - 1, s.in[1].shape[0]);
-  return t;
-}
-
-Anchor anchor(const Signature& s, int slot) {
-  Anchor a = same_anchor(s.out[0].rank());
-  if (slot == 0) a.insert(a.end() - 1, AnchorAxis{-1, {}});
-  return a;
-}
-
-Value instant(const Site& s, int slot, const Value& df) {
-  if (slot != 0) return df;
-  return expand_dims(s.in[0], -1) * expand_dims(df, -2);
-}
 
 std::optional<Adjacency> adjacency(const Signature&, std::int64_t size) {
   return Adjacency{size, std::vector<bool>(static_cast<std::size_t>(size * size), true)};
@@ -119,9 +92,9 @@ std::string_view reference_name(const Signature& s) {
 const EtpRule rule = {
     .x = 0,
     .weights = weight_and_bias,
-    .trace = trace,
-    .anchor = anchor,
-    .instant = instant,
+    .trace = outer_trace,
+    .anchor = outer_anchor,
+    .instant = outer_instant,
     .adjacency = adjacency,
     .reference_name = reference_name,
 };

@@ -122,7 +122,6 @@ PositionMap positions(const Signature& s) {
 }
 
 Lowering lower(const Signature& s) {
-  if (s.in.size() > 2) return lowering::Evaluate{};
   return lowering::Sparse{s.attrs.ints("rows"), s.attrs.ints("cols")};
 }
 
