@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties that hold for every program: passes keep values and gradients, text round
+// trips. A failure prints the smallest program found.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <doctest/doctest.h>
+
+#include "braintrace/ir/evaluate.h"
+#include "braintrace/ir/op_def.h"
+#include "braintrace/ops/registry.h"
+#include "braintrace/passes/if_convert.h"
+#include "braintrace/passes/pipeline.h"
+#include "braintrace/passes/unroll_scan.h"
+#include "braintrace/testing/close.h"
+#include "braintrace/testing/random_graph.h"
+#include "braintrace/testing/tolerance.h"
+#include "braintrace/transforms/vjp.h"
+
+using namespace braintrace;
+using namespace braintrace::testing;
+
+namespace {
+
+// Unoptimised builds check a sample.
+#ifdef NDEBUG
+constexpr int kPrograms = 2000;
+#else
+constexpr int kPrograms = 200;
+#endif
+constexpr int kUsesPer2000 = 20;
+
+void compare(const std::string& what, const std::vector<Array>& got,
+             const std::vector<Array>& want) {
+  if (got.size() != want.size()) throw CheckFailure(what + ": number of outputs");
+  for (std::size_t i = 0; i < got.size(); ++i)
+    check_close(what + ", output " + std::to_string(i), got[i], want[i],
+                value_tolerance(got[i].dtype()));
+}
+
+// The derivatives of all float outputs together.
+struct Derived {
+  Graph graph;
+  std::vector<Array> inputs;
+};
+Derived derived(const Graph& g, const std::vector<Array>& inputs) {
+  Derived d{vjp(g), inputs};
+  for (const Type& t : g.output_types())
+    if (is_float(t.dtype)) d.inputs.push_back(ones(t.shape, t.dtype));
+  return d;
+}
+
+Graph lowered(const Graph& g) {
+  PassRunner run;
+  return lower(g, {.if_convert = true, .unroll = {.max_length = 2}}, run);
+}
+
+void check_program(const Program& p) {
+  if (parse(print(p.graph)) != p.graph) throw CheckFailure("parse(print(g)) != g");
+  const std::vector<Array> want = eval_graph(p.graph, p.inputs);
+  for (const Array& a : want)
+    for (double x : a.to_doubles())
+      if (!std::isfinite(x)) throw CheckFailure("a value is not finite");
+  const Graph clean = optimize(p.graph);
+  compare("optimize", eval_graph(clean, p.inputs), want);
+
+  const auto gradient = [&](const Graph& g) {
+    const Derived d = derived(g, p.inputs);
+    return eval_graph(d.graph, d.inputs);
+  };
+  const Derived d = derived(p.graph, p.inputs);
+  const std::vector<Array> slope = eval_graph(d.graph, d.inputs);
+  compare("gradient of optimize", gradient(clean), slope);
+  compare("optimize of gradient", eval_graph(optimize(d.graph), d.inputs), slope);
+  compare("lower of gradient", eval_graph(lowered(d.graph), d.inputs), slope);
+  compare("gradient of unrolled and converted",
+          gradient(unroll_scan(if_convert(p.graph))), slope);
+}
+
+std::optional<std::string> failure(const Program& p) {
+  try {
+    check_program(p);
+  } catch (const CheckFailure& e) {
+    return std::string("wrong: ") + e.what();
+  } catch (const std::exception& e) {
+    return std::string("refused: ") + e.what();
+  }
+  return std::nullopt;
+}
+
+void check_or_shrink(const Program& p, std::uint64_t seed) {
+  const std::optional<std::string> what = failure(p);
+  if (!what) return;
+  const std::string kind = what->substr(0, what->find(','));
+  const Program small = shrink(p, [&](const Program& q) {
+    const std::optional<std::string> f = failure(q);
+    return f && f->substr(0, f->find(',')) == kind;
+  });
+  FAIL("seed " << seed << ": " << *what << "\nsmallest failing program ("
+               << failure(small).value_or("") << "):\n"
+               << print(small.graph));
+}
+
+bool has_region(const Graph& g) {
+  return std::any_of(g.nodes().begin(), g.nodes().end(),
+                     [](const Node& n) { return has(n.op->traits, Trait::region); });
+}
+
+}  // namespace
+
+TEST_CASE("passes keep values and gradients of random programs") {
+  std::map<std::string, int> uses;
+  std::vector<std::size_t> sizes;
+  int with_regions = 0;
+  for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
+    const Program p = random_graph(seed);
+    check_or_shrink(p, seed);
+    for (const auto& [op, n] : count_ops(p.graph)) uses[op] += n;
+    sizes.push_back(p.graph.nodes().size());
+    with_regions += has_region(p.graph) ? 1 : 0;
+  }
+  std::nth_element(sizes.begin(), sizes.begin() + kPrograms / 2, sizes.end());
+  const std::size_t median = sizes[kPrograms / 2];
+  std::string coverage;
+  for (const OpDef* op : op_table()) {
+    const std::string name(op->name);
+    coverage += " " + name + " " + std::to_string(uses[name]);
+    CAPTURE(name);
+    CHECK(uses[name] >= kUsesPer2000 * kPrograms / 2000);
+  }
+  MESSAGE(kPrograms << " programs, median " << median << " nodes, " << with_regions
+                    << " with loops or branches; uses:" << coverage);
+  CHECK(median >= 8);
+  CHECK(with_regions * 5 >= kPrograms);
+}
+
+TEST_CASE("a random program is a function of its seed") {
+  CHECK(random_graph(3).graph == random_graph(3).graph);
+  CHECK(random_graph(3).graph != random_graph(4).graph);
+}
+
+TEST_CASE("shrink finds the one node that fails") {
+  // "Fails" when a sine is there.
+  const auto fails = [](const Program& p) { return count_ops(p.graph).count("sin") > 0; };
+  int shrunk = 0;
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    const Program p = random_graph(seed, {.max_depth = 0});
+    if (!fails(p)) continue;
+    const Program small = shrink(p, fails);
+    CHECK(small.graph.nodes().size() == 1);
+    CHECK(fails(small));
+    ++shrunk;
+  }
+  CHECK(shrunk > 5);
+}
