@@ -1,3 +1,19 @@
+# Headers nearly every file reads, compiled once: a third to two thirds of a small file's time.
+add_library(bt_room_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/headers.cpp)
+target_include_directories(bt_room_headers PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(bt_room_headers PUBLIC fmt::fmt)
+target_precompile_headers(bt_room_headers PRIVATE
+  <algorithm> <functional> <map> <memory> <set> <string> <vector> <fmt/format.h>
+  ${PROJECT_SOURCE_DIR}/braintrace/ir/op_def.h)
+# Tests check values, not speed: they are compiled without optimisation.
+add_library(bt_test_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/headers.cpp)
+target_include_directories(bt_test_headers PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(bt_test_headers PUBLIC fmt::fmt)
+target_compile_options(bt_test_headers PRIVATE -O0)
+target_precompile_headers(bt_test_headers PRIVATE
+  <algorithm> <functional> <map> <memory> <set> <string> <vector> <doctest/doctest.h>
+  ${PROJECT_SOURCE_DIR}/braintrace/ops/ops.h ${PROJECT_SOURCE_DIR}/braintrace/ir/op_def.h)
+
 # bt_room(name): every x.cpp of the room goes into the library `braintrace` through one object
 # library; every x_test.cpp into the program test_<room>.
 function(bt_room name)
@@ -10,9 +26,7 @@ function(bt_room name)
     add_library(bt_${name} OBJECT ${sources})
     target_include_directories(bt_${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(bt_${name} PUBLIC fmt::fmt)
-    if(BRAINTRACE_VERIFY)
-      target_compile_definitions(bt_${name} PUBLIC BRAINTRACE_VERIFY)
-    endif()
+    target_precompile_headers(bt_${name} REUSE_FROM bt_room_headers)
     target_sources(braintrace PRIVATE $<TARGET_OBJECTS:bt_${name}>)
   endif()
   if(BRAINTRACE_TESTS AND tests)
@@ -25,9 +39,15 @@ add_library(bt_doctest_main OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/
 # A doctest program with one ctest entry per test case, labelled with its room.
 function(bt_test_program name)
   cmake_parse_arguments(PROG "" "" "SOURCES;LABELS;LIBS" ${ARGN})
-  add_executable(${name} ${PROG_SOURCES} $<TARGET_OBJECTS:bt_doctest_main>)
+  # An object library, because executables are compiled as -fPIE and the headers as -fPIC.
+  add_library(${name}_objects OBJECT EXCLUDE_FROM_ALL ${PROG_SOURCES})
+  target_link_libraries(${name}_objects PUBLIC braintrace ${PROG_LIBS})
+  target_compile_options(${name}_objects PRIVATE -O0)
+  target_compile_definitions(${name}_objects PRIVATE
+                             BT_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
+  target_precompile_headers(${name}_objects REUSE_FROM bt_test_headers)
+  add_executable(${name} $<TARGET_OBJECTS:${name}_objects> $<TARGET_OBJECTS:bt_doctest_main>)
   target_link_libraries(${name} PRIVATE braintrace ${PROG_LIBS})
-  target_compile_definitions(${name} PRIVATE BT_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
   string(REPLACE "test_" "" prefix ${name})
   set(cases ${CMAKE_CURRENT_BINARY_DIR}/${name}_cases.cmake)
   add_custom_command(TARGET ${name} POST_BUILD

@@ -1,7 +1,10 @@
 # Compiler, linker and cache settings shared by every target.
 find_program(BT_CCACHE ccache)
 if(BT_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BT_CCACHE})
+  # Sloppiness: what ccache needs to serve objects made with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${BT_CCACHE})
 endif()
 
 find_program(BT_MOLD mold)
@@ -12,6 +15,10 @@ endif()
 # -ffp-contract=off: the planned executor must agree bit for bit with the interpreter.
 add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers
                     -ffp-contract=off)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+if(BRAINTRACE_VERIFY)
+  add_compile_definitions(BRAINTRACE_VERIFY)
+endif()
 if(BRAINTRACE_SANITIZE)
   add_compile_options(-fsanitize=${BRAINTRACE_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all -O1)

@@ -16,6 +16,7 @@ extern const OpDef cond_op;
 extern const OpDef conv_general_op;
 extern const OpDef conv_op;
 extern const OpDef convert_op;
+extern const OpDef copy_op;
 extern const OpDef cos_op;
 extern const OpDef cumsum_op;
 extern const OpDef custom_jvp_op;

@@ -18,6 +18,7 @@ using Loc = std::source_location;
 
 // ---- element by element ---------------------------------------------------------------
 Value abs(Arg x);
+Value copy(Arg x);  // x under a name of its own
 Value cos(Arg x);
 Value erf(Arg x);
 Value exp(Arg x);

@@ -23,6 +23,7 @@ const OpDef* const kOps[] = {
     &conv_general_op,
     &conv_op,
     &convert_op,
+    &copy_op,
     &cos_op,
     &cumsum_op,
     &custom_jvp_op,

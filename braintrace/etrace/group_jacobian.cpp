@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Jacobians of a group's transition, as programs (docs/etrace.md, D).
+#include "braintrace/etrace/hidden_group.h"
+#include "braintrace/ir/builder.h"
+#include "braintrace/ir/evaluate.h"
+#include "braintrace/ops/calculus.h"
+#include "braintrace/ops/ops.h"
+#include "braintrace/ops/region_view.h"
+#include "braintrace/transforms/jacobian.h"
+
+namespace braintrace {
+namespace {
+
+bool is_while(const Node& n) { return as_while(n).has_value(); }
+
+bool has_while(const Graph& g) {
+  for (const Node& n : g.nodes())
+    if (any_node(n, is_while)) return true;
+  return false;
+}
+
+// One at state `a` for every position, zero elsewhere, per member.
+std::vector<Value> one_state(const HiddenGroup& g, std::int64_t a, DType dtype) {
+  const std::int64_t states = g.num_state();
+  Array one = zeros({states}, DType::f64);
+  one.mutable_data<double>()[a] = 1;
+  Shape shape = g.varshape();
+  shape.push_back(states);
+  return g.split_hidden(Value(one.astype(dtype).broadcast_to(shape).contiguous()));
+}
+
+struct Inputs {
+  std::shared_ptr<Builder> builder = Builder::create();
+  std::vector<Value> all;
+  std::size_t num_constants = 0;
+};
+Inputs inputs_of(const HiddenGroup& g) {
+  Inputs in;
+  for (const Type& t : g.transition_program.input_types())
+    in.all.push_back(in.builder->input(t));
+  in.num_constants = g.transition_constants.size();
+  return in;
+}
+
+Value by_reverse(const HiddenGroup& g, const Inputs& in, std::int64_t a, DType dtype) {
+  std::vector<bool> active(in.all.size(), false);
+  for (std::size_t i = in.num_constants; i < active.size(); ++i) active[i] = true;
+  std::vector<Tangent> ct;
+  for (const Value& v : one_state(g, a, dtype)) ct.emplace_back(v);
+  const VjpResult r = vjp_values(g.transition_program, active, in.all, ct);
+  std::vector<Value> rows;
+  for (std::size_t i = in.num_constants; i < in.all.size(); ++i)
+    rows.push_back(materialize(r.cotangents[i], in.all[i].type()));
+  return g.concat_hidden(rows);
+}
+
+Value by_forward(const HiddenGroup& g, const Inputs& in, std::int64_t b, DType dtype) {
+  std::vector<Tangent> tangents(in.all.size());
+  const std::vector<Value> one = one_state(g, b, dtype);
+  for (std::size_t i = 0; i < one.size(); ++i) tangents[in.num_constants + i] = one[i];
+  const JvpResult r = jvp_values(g.transition_program, in.all, tangents);
+  std::vector<Value> columns;
+  for (std::size_t i = 0; i < r.outs.size(); ++i)
+    columns.push_back(materialize(r.tangents[i], r.outs[i].type()));
+  return g.concat_hidden(columns);
+}
+
+// (constants, one array of all states) -> one array of all states
+Graph stacked_transition(const HiddenGroup& g) {
+  const auto builder = Builder::create();
+  std::vector<Value> in;
+  const std::vector<Type> types = g.transition_program.input_types();
+  const std::size_t constants = g.transition_constants.size();
+  for (std::size_t i = 0; i < constants; ++i) in.push_back(builder->input(types[i]));
+  Shape shape = g.varshape();
+  shape.push_back(g.num_state());
+  const Value all = builder->input({types[constants].dtype, shape});
+  for (const Value& v : g.split_hidden(all)) in.push_back(v);
+  const std::vector<Value> out = inline_graph(g.transition_program, in);
+  return builder->finish(std::vector{g.concat_hidden(out)});
+}
+
+Array run_on(const Graph& program, const std::vector<Array>& hidden,
+             const std::vector<Array>& constants) {
+  std::vector<Array> in = constants;
+  in.insert(in.end(), hidden.begin(), hidden.end());
+  return eval_graph(program, in)[0];
+}
+
+}  // namespace
+
+Graph HiddenGroup::diagonal_jacobian_program() const {
+  const Inputs in = inputs_of(*this);
+  const DType dtype = in.all.back().dtype();
+  const bool forward = has_while(transition_program);
+  std::vector<Value> parts;
+  for (std::int64_t s = 0; s < num_state(); ++s)
+    parts.push_back(forward ? by_forward(*this, in, s, dtype)
+                            : by_reverse(*this, in, s, dtype));
+  // Reverse gives rows D[a, :], forward gives columns D[:, b].
+  return in.builder->finish(std::vector{stack(parts, forward ? -1 : -2)});
+}
+
+Graph HiddenGroup::full_jacobian_program() const {
+  const Inputs in = inputs_of(*this);
+  const Graph stacked = stacked_transition(*this);
+  const JacobianMode mode =
+      has_while(transition_program) ? JacobianMode::forward : JacobianMode::smaller;
+  const Graph full =
+      jacobian(stacked, {.input = stacked.inputs().size() - 1, .mode = mode});
+  const std::vector<Value> members_in(
+      in.all.begin() + static_cast<std::ptrdiff_t>(in.num_constants), in.all.end());
+  std::vector<Value> args(in.all.begin(),
+                          in.all.begin() + static_cast<std::ptrdiff_t>(in.num_constants));
+  args.push_back(concat_hidden(members_in));
+  return in.builder->finish(inline_graph(full, args));
+}
+
+Graph HiddenGroup::coupled_jacobian_program() const {
+  const Inputs in = inputs_of(*this);
+  const Value full = inline_graph(full_jacobian_program(), in.all)[0];
+  const std::int64_t p = num_elements(varshape()), s = num_state();
+  // [p, a, q, b] -> [p, q, a, b], then the entries with p == q.
+  const Value blocks = transpose(reshape(full, {p, s, p, s}), {0, 2, 1, 3});
+  const Value flat = reshape(blocks, {p * p, s, s});
+  Array diagonal = zeros({p}, DType::i32);
+  auto* d = diagonal.mutable_data<std::int32_t>();
+  for (std::int64_t i = 0; i < p; ++i) d[i] = static_cast<std::int32_t>(i * (p + 1));
+  Shape shape = varshape();
+  shape.insert(shape.end(), {s, s});
+  return in.builder->finish(std::vector{reshape(take(flat, diagonal, 0), shape)});
+}
+
+Array HiddenGroup::diagonal_jacobian(const std::vector<Array>& hidden_vals,
+                                     const std::vector<Array>& const_vals) const {
+  return run_on(
+      is_diagonal_recurrence ? diagonal_jacobian_program() : coupled_jacobian_program(),
+      hidden_vals, const_vals);
+}
+
+Array HiddenGroup::full_jacobian(const std::vector<Array>& hidden_vals,
+                                 const std::vector<Array>& const_vals) const {
+  BT_REQUIRE_KIND(!descent, ErrorKind::not_implemented,
+                  "full_jacobian: not available for a group inside a long scan");
+  return run_on(full_jacobian_program(), hidden_vals, const_vals);
+}
+
+}  // namespace braintrace

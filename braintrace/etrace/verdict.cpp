@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/etrace/verdict.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "braintrace/etrace/cut_set.h"
+
+namespace braintrace {
+namespace {
+
+using Kind = DiagnosticKind;
+
+bool owns(const HiddenParamOpRelation& r, const Path& p) {
+  return std::any_of(r.trainables.begin(), r.trainables.end(), [&](const Trainable& t) {
+    const auto& list = t.prologue.parameters;
+    return std::any_of(list.begin(), list.end(),
+                       [&](const WeightVar& w) { return w.path == p; });
+  });
+}
+
+// The first exclusion the relation pass recorded for this parameter.
+std::string exclusion_reason(const Diagnostics& d, const Path& p) {
+  for (const CompilationRecord& r : d.records())
+    if (r.weight_path == p && (r.kind == Kind::relation_excluded_weight_to_weight ||
+                               r.kind == Kind::relation_excluded_shape_mismatch ||
+                               r.kind == Kind::relation_excluded_sliced_weight))
+      return r.message;
+  return "";
+}
+
+class VerdictMaker {
+ public:
+  VerdictMaker(const ModuleInfo& info,
+               const std::vector<HiddenParamOpRelation>& relations,
+               const CompileOptions& options, Diagnostics& diagnostics)
+      : info_(info),
+        relations_(relations),
+        options_(options),
+        diagnostics_(diagnostics) {}
+
+  ParameterVerdict of(const Path& p) {
+    for (RelationKind kind : {RelationKind::direct, RelationKind::dense})
+      for (const HiddenParamOpRelation& r : relations_)
+        if (r.kind == kind && owns(r, p)) return traced(p, r);
+    const StepState& s = *info_.step.find(p);
+    for (ValueId v : s.in)
+      if (!is_float(info_.program().type(v).dtype))
+        return refused(p, "it holds integers");
+    return local(p);
+  }
+
+ private:
+  static ParameterVerdict traced(const Path& p, const HiddenParamOpRelation& r) {
+    if (r.kind == RelationKind::dense) return {p, Verdict::dense, r.reason};
+    return {p, Verdict::direct,
+            fmt::format("{} feeds groups {} position by position", r.primitive,
+                        python_tuple(r.group_indices))};
+  }
+
+  ParameterVerdict local(const Path& p) {
+    std::string why = exclusion_reason(diagnostics_, p);
+    if (why.empty())
+      why = reaches_hidden(p)
+                ? "it reaches hidden states only through plain or position-mixing ops"
+                : "it reaches no hidden state";
+    if (options_.weight_paths != WeightPaths::exclude)
+      diagnostics_.note(
+          {.kind = Kind::parameter_local,
+           .level = DiagnosticLevel::info,
+           .message = fmt::format("parameter {} gets the exact gradient of the "
+                                  "current step only: {}",
+                                  to_string(p), why),
+           .weight_path = p});
+    return {p, Verdict::local, why};
+  }
+
+  ParameterVerdict refused(const Path& p, const std::string& why) {
+    const std::string message =
+        fmt::format("parameter {} cannot be trained: {}", to_string(p), why);
+    diagnostics_.note({.kind = Kind::parameter_refused,
+                       .level = DiagnosticLevel::error,
+                       .message = message,
+                       .weight_path = p});
+    BT_REQUIRE_KIND(options_.on_refused == OnRefused::freeze, ErrorKind::not_supported,
+                    message + "; set on_refused = freeze to leave it as it is");
+    return {p, Verdict::refused, why};
+  }
+
+  bool reaches_hidden(const Path& p) const {
+    auto before_a_state = [&](Use u) {
+      return !info_.hidden_at_output(info_.index->node(u.node).inputs[u.input]);
+    };
+    for (ValueId v : info_.step.find(p)->in)
+      for (ValueId r : reach_forward(*info_.index, v, before_a_state))
+        if (info_.hidden_at_output(r)) return true;
+    return false;
+  }
+
+  const ModuleInfo& info_;
+  const std::vector<HiddenParamOpRelation>& relations_;
+  const CompileOptions& options_;
+  Diagnostics& diagnostics_;
+};
+
+void note_cuts(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
+               Diagnostics& d) {
+  for (const CutEntry& c : cut_set(info, groups)) {
+    std::vector<Path> paths = c.from;
+    for (const Path& p : c.to)
+      if (std::find(paths.begin(), paths.end(), p) == paths.end()) paths.push_back(p);
+    d.note({.kind = Kind::history_cut,
+            .level = DiagnosticLevel::info,
+            .message = to_string(c),
+            .primitive = c.op,
+            .weight_path = c.weight_path,
+            .hidden_paths = paths});
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict v) {
+  switch (v) {
+    case Verdict::direct:
+      return "direct";
+    case Verdict::dense:
+      return "dense";
+    case Verdict::local:
+      return "local";
+    case Verdict::refused:
+      return "refused";
+  }
+  return "";
+}
+
+std::vector<ParameterVerdict> parameter_verdicts(
+    const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
+    const std::vector<HiddenParamOpRelation>& relations, const CompileOptions& options,
+    Diagnostics& diagnostics) {
+  if (options.mixing == Mixing::cut && !options.include_recurrent_mixing)
+    note_cuts(info, groups, diagnostics);
+  VerdictMaker maker(info, relations, options, diagnostics);
+  std::vector<ParameterVerdict> out;
+  for (const Path& p : info.param_paths()) out.push_back(maker.of(p));
+  return out;
+}
+
+}  // namespace braintrace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/ops/region_view.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "braintrace/ops/op_list.h"
+
+namespace braintrace {
+namespace {
+
+std::size_t count(const Node& n, std::string_view name) {
+  return static_cast<std::size_t>(n.attrs.integer(name));
+}
+
+}  // namespace
+
+std::optional<ScanView> as_scan(const Node& n) {
+  if (n.op != &scan_op) return std::nullopt;
+  return ScanView{n.attrs.graph("body").get(), n.attrs.integer("length"),
+                  count(n, "num_consts"), count(n, "num_carry"), n.attrs.flag("reverse")};
+}
+
+std::optional<WhileView> as_while(const Node& n) {
+  if (n.op != &while_op) return std::nullopt;
+  return WhileView{n.attrs.graph("cond").get(), n.attrs.graph("body").get(),
+                   count(n, "num_cond_consts"), count(n, "num_body_consts")};
+}
+
+std::optional<CondView> as_cond(const Node& n) {
+  if (n.op != &cond_op) return std::nullopt;
+  return CondView{n.attrs.graph("true_branch").get(),
+                  n.attrs.graph("false_branch").get()};
+}
+
+Attrs scan_attrs_with_ys(const Node& scan, std::span<const ValueId> body_values) {
+  const Graph& body = *scan.attrs.graph("body");
+  GraphParts parts;
+  for (std::uint32_t i = 0; i < body.num_values(); ++i)
+    parts.types.push_back(body.type({i}));
+  parts.inputs.assign(body.inputs().begin(), body.inputs().end());
+  parts.nodes.assign(body.nodes().begin(), body.nodes().end());
+  parts.outputs.assign(body.outputs().begin(), body.outputs().end());
+  parts.outputs.insert(parts.outputs.end(), body_values.begin(), body_values.end());
+  Attrs attrs = scan.attrs;
+  attrs.set("body", std::make_shared<const Graph>(std::move(parts)));
+  return attrs;
+}
+
+bool any_node(const Node& n, bool (*test)(const Node&)) {
+  if (test(n)) return true;
+  for (const auto& [name, value] : n.attrs.entries()) {
+    const auto* sub = std::get_if<GraphPtr>(&value);
+    if (!sub) continue;
+    const auto nodes = (*sub)->nodes();
+    if (std::any_of(nodes.begin(), nodes.end(),
+                    [&](const Node& m) { return any_node(m, test); }))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace braintrace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a loop or branch node is made of, for analyses that look inside.
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "braintrace/ir/graph.h"
+
+namespace braintrace {
+
+// Inputs: consts, carry, xs. Outputs: carry, ys. Body: (consts, carry, x) -> (carry, y).
+struct ScanView {
+  const Graph* body;
+  std::int64_t length;
+  std::size_t num_consts, num_carry;
+  bool reverse;
+};
+// Inputs: consts of the condition, consts of the body, carry.
+struct WhileView {
+  const Graph *condition, *body;
+  std::size_t num_condition_consts, num_body_consts;
+};
+// Inputs: predicate, operands. Branches: operands -> outputs.
+struct CondView {
+  const Graph *if_true, *if_false;
+};
+
+std::optional<ScanView> as_scan(const Node& n);
+std::optional<WhileView> as_while(const Node& n);
+std::optional<CondView> as_cond(const Node& n);
+
+// The attributes of a scan that also hands out these values of its body, stacked, behind
+// its other ys.
+Attrs scan_attrs_with_ys(const Node& scan, std::span<const ValueId> body_values);
+
+// True when the node, or a node of any of its sub-graphs, is what `test` looks for.
+bool any_node(const Node& n, bool (*test)(const Node&));
+
+}  // namespace braintrace
