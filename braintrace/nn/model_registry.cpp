@@ -18,8 +18,8 @@ using nlohmann::json;
 
 std::vector<ModelKind> all_kinds() {
   std::vector<ModelKind> out = internal::op_level_kinds();
-  for (const auto& more : {internal::layered_kinds(), internal::control_flow_kinds(),
-                           internal::spiking_kinds()})
+  for (const auto& more : {internal::special_op_kinds(), internal::layered_kinds(),
+                           internal::control_flow_kinds(), internal::spiking_kinds()})
     out.insert(out.end(), more.begin(), more.end());
   return out;
 }

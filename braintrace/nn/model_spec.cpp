@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "braintrace/array/array_json.h"
 #include "braintrace/nn/model_spec_impl.h"
 
 namespace braintrace::nn::internal {
@@ -106,28 +107,6 @@ void ModelSpec::finish() const {
 
 bool ModelSpec::has_weight(const std::string& path, bool otherwise) const {
   return weights ? weights->contains(path) : otherwise;
-}
-
-Array array_from_json(const std::string& where, const nlohmann::json& j) {
-  const bool is_array = j.is_object() && j.contains("shape") && j.contains("data") &&
-                        j["shape"].is_array() && j["data"].is_array();
-  BT_REQUIRE(is_array, where + ": an array is {\"shape\": [...], \"data\": [...]}");
-  Shape shape;
-  for (const nlohmann::json& n : j["shape"]) {
-    BT_REQUIRE(n.is_number_integer(), where + ": 'shape' must hold whole numbers");
-    shape.push_back(n.get<std::int64_t>());
-  }
-  check_shape(where, shape);
-  std::vector<double> values;
-  for (const nlohmann::json& v : j["data"]) {
-    BT_REQUIRE(v.is_number() || v.is_boolean(), where + ": 'data' must hold numbers");
-    values.push_back(v.is_boolean() ? (v.get<bool>() ? 1.0 : 0.0) : v.get<double>());
-  }
-  BT_REQUIRE(num_elements(shape) == static_cast<std::int64_t>(values.size()),
-             fmt::format("{}: shape {} does not hold {} numbers", where, to_string(shape),
-                         values.size()));
-  const bool integer = j.contains("dtype") && j["dtype"] == "int32";
-  return array(shape, values, integer ? DType::i32 : DType::f64);
 }
 
 }  // namespace braintrace::nn::internal

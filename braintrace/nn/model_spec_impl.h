@@ -50,15 +50,13 @@ class ModelSpec {
   std::set<std::string> known_ = {"kind", "constants", "dt_ms"};
 };
 
-// {"shape": [...], "data": [...]}; i32 when "dtype" says so, else f64.
-Array array_from_json(const std::string& where, const nlohmann::json& j);
-
 using ModelMaker = std::unique_ptr<Module> (*)(ModelSpec&);
 struct ModelKind {
   const char* name;
   ModelMaker make;
 };
 std::vector<ModelKind> op_level_kinds();
+std::vector<ModelKind> special_op_kinds();
 std::vector<ModelKind> layered_kinds();
 std::vector<ModelKind> control_flow_kinds();
 std::vector<ModelKind> spiking_kinds();

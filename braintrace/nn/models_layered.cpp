@@ -189,6 +189,18 @@ std::unique_ptr<Module> sequential(ModelSpec& s) {
   return stack;
 }
 
+// One layer alone: {"kind": "layer", "class": "GRUCell", "args": {...}}.
+std::unique_ptr<Module> single_layer(ModelSpec& s) {
+  const std::string cls = s.text("class", "");
+  const nlohmann::json* args = s.find("args");
+  LayerSpec layer{
+      "", ModelSpec(s.where() + ": args", args ? *args : nlohmann::json::object()), 1};
+  layer.args.dt = s.dt;
+  std::unique_ptr<Module> m = make_layer(s.where(), cls, layer);
+  layer.args.finish();
+  return m;
+}
+
 // ---- linear_rnn -----------------------------------------------------------------------
 
 std::unique_ptr<Module> recurrent_layer(ModelSpec& s, std::int64_t in, std::int64_t out) {
@@ -291,11 +303,9 @@ std::unique_ptr<Module> conv_rnn(ModelSpec& s) {
 }  // namespace
 
 std::vector<ModelKind> layered_kinds() {
-  return {{"sequential", sequential},
-          {"linear_rnn", linear_rnn},
-          {"single_rnn", single_rnn},
-          {"two_layer_gru", two_layer_gru},
-          {"conv_rnn", conv_rnn}};
+  return {{"sequential", sequential},       {"layer", single_layer},
+          {"linear_rnn", linear_rnn},       {"single_rnn", single_rnn},
+          {"two_layer_gru", two_layer_gru}, {"conv_rnn", conv_rnn}};
 }
 
 }  // namespace braintrace::nn::internal

@@ -80,6 +80,27 @@ BpttResult bptt(Module& m, const std::vector<StepInputs>& sequence,
   return r;
 }
 
+BpttResult forward(Module& m, const std::vector<StepInputs>& sequence) {
+  BT_REQUIRE(!sequence.empty(), "forward: the sequence must have at least one step");
+  Unrolled u;
+  u.step = trace_step(m, sequence[0]);
+  name_leaves(u);
+  std::vector<Array> leaves = read_states(u.step);
+  BpttResult r;
+  for (const StepInputs& args : sequence) {
+    std::vector<Array> in = args;
+    in.insert(in.end(), leaves.begin(), leaves.end());
+    const std::vector<Array> out = eval_graph(u.step.program, in);
+    const auto split = out.begin() + static_cast<std::ptrdiff_t>(u.step.num_outputs);
+    r.outputs.emplace_back(out.begin(), split);
+    leaves.assign(split, out.end());
+    r.states.emplace_back();
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      if (!u.is_parameter[i]) r.states.back().emplace(u.leaves[i], leaves[i]);
+  }
+  return r;
+}
+
 std::vector<StepInputs> steps_of(const Array& xs) {
   BT_REQUIRE(xs.rank() >= 1, "steps_of: needs a leading time axis, got a scalar");
   const Shape rest(xs.shape().begin() + 1, xs.shape().end());

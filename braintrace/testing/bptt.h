@@ -37,6 +37,8 @@ struct BpttResult {
   StateDict grads;                          // every parameter leaf the step touches
 };
 BpttResult bptt(Module& m, const std::vector<StepInputs>& sequence, const StepLoss& loss);
+// The same sequence step by step, without loss and gradients.
+BpttResult forward(Module& m, const std::vector<StepInputs>& sequence);
 
 // Splits an array along axis 0 into the one-argument steps of a sequence.
 std::vector<StepInputs> steps_of(const Array& xs);

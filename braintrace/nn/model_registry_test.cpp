@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/nn/model_registry.h"
+
+#include <doctest/doctest.h>
+
+#include "braintrace/model/step_model.h"
+
+namespace braintrace::nn {
+namespace {
+
+std::vector<std::string> paths(const std::string& text) {
+  const auto m = build_model(text);
+  init_all_states(*m);
+  std::vector<std::string> out;
+  for (const auto& [path, unused] : state_dict(*m)) out.push_back(path);
+  return out;
+}
+
+Shape output_shape(const std::string& text, const Shape& x) {
+  const auto m = build_model(text);
+  init_all_states(*m);
+  return m->update(zeros(x)).shape();
+}
+
+using Paths = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the tutorial models have the sizes of the tutorial") {
+  CHECK(output_shape("single_rnn", {10}) == Shape{5});
+  CHECK(output_shape("two_layer_gru", {10}) == Shape{5});
+  CHECK(output_shape("conv_rnn", {1, 28, 28}) == Shape{10});
+  const auto m = build_model("conv_rnn");
+  init_all_states(*m);
+  CHECK(state_dict(*m).at("rnn/W/weight/weight").shape() == Shape{8 * 28 * 28 + 64, 64});
+}
+
+TEST_CASE("a kind takes options from a JSON object") {
+  CHECK(output_shape(R"({"kind": "single_rnn", "n_in": 3, "n_out": 2})", {3}) ==
+        Shape{2});
+}
+
+TEST_CASE("states stand at the paths of the layers") {
+  CHECK(
+      paths(R"({"kind": "lif_net", "n_in": 2, "n_rec": 3, "n_out": 1})") ==
+      Paths{"lin/weight/bias", "lin/weight/weight", "neu/V", "out/W", "out/r", "syn/g"});
+  CHECK(paths(R"({"kind": "lif_net", "n_in": 2, "n_rec": 3, "n_out": 1,
+                  "wiring": "alignpost"})") ==
+        Paths{"neu/V", "neu/_before_updates/AlignPost[Expon,CUBA]/syn/g", "out/W",
+              "out/r", "syn/comm/weight/bias", "syn/comm/weight/weight"});
+  CHECK(paths(R"({"kind": "layer", "class": "GRUCell",
+                  "args": {"in_size": 2, "out_size": 3}})")
+            .front() == "Wh/weight/bias");
+}
+
+TEST_CASE("the names of the weights settle whether a layer has a bias") {
+  const std::string model = R"("model": {"kind": "conv_in_leaky", "dims": 1, "size": 4,
+                                         "c_in": 1, "c_h": 2})";
+  CHECK(paths("{" + model + R"(, "weights": {"ci/weight/weight": 0}})") ==
+        Paths{"ci/weight/weight", "h"});
+  CHECK(paths("{" + model +
+              R"(, "weights": {"ci/weight/weight": 0, "ci/weight/bias": 0}})") ==
+        Paths{"ci/weight/bias", "ci/weight/weight", "h"});
+}
+
+TEST_CASE("every kind is known once and builds or names what it needs") {
+  const auto kinds = model_kinds();
+  CHECK(std::adjacent_find(kinds.begin(), kinds.end()) == kinds.end());
+  for (const std::string& kind : kinds) {
+    CAPTURE(kind);
+    try {
+      build_model(kind);
+    } catch (const UserError& e) {
+      CHECK(std::string(e.what()).starts_with("model '" + kind + "'"));
+    }
+  }
+}
+
+TEST_CASE("unknown kinds, options, layers and wirings are refused with what is known") {
+  CHECK_THROWS_WITH_AS(
+      build_model("lstm"),
+      doctest::Contains("unknown kind 'lstm'; known: alif_net, branching"), UserError);
+  CHECK_THROWS_WITH_AS(
+      build_model(R"({"kind": "tied", "n_rec": 2, "leek": 1})"),
+      "model 'tied': unknown option 'leek'; known: constants, dt_ms, kind, n_rec",
+      UserError);
+  CHECK_THROWS_WITH_AS(build_model(R"({"kind": "tied", "n_rec": -2})"),
+                       "model 'tied': 'n_rec' must be a positive whole number, got -2",
+                       UserError);
+  CHECK_THROWS_WITH_AS(
+      build_model(R"({"kind": "tied"})"),
+      "model 'tied': 'n_rec' must be a positive whole number, got nothing", UserError);
+  CHECK_THROWS_WITH_AS(
+      build_model(R"({"kind": "sequential", "layers": [{"name": "a", "class": "RNN"}]})"),
+      doctest::Contains("unknown layer class 'RNN'; known: CFNCell"), UserError);
+  CHECK_THROWS_WITH_AS(build_model(R"({"kind": "lif_net", "n_in": 1, "n_rec": 1,
+                                       "n_out": 1, "wiring": "gamma"})"),
+                       doctest::Contains("'wiring' must be expcu, delta or alignpost"),
+                       UserError);
+  CHECK_THROWS_WITH_AS(
+      build_model(R"({"kind": "linear_rnn", "layer": "Dense", "n_in": 1, "n_rec": 1})"),
+      doctest::Contains("unknown layer 'Dense'"), UserError);
+}
+
+TEST_CASE("malformed model texts are refused") {
+  const char* texts[] = {
+      "",
+      "{",
+      "[1]",
+      "{}",
+      R"({"kind": 3})",
+      R"({"model": 3})",
+      R"({"model": {}})",
+      R"({"kind": "sequential"})",
+      R"({"kind": "sequential", "layers": []})",
+      R"({"kind": "sequential", "layers": [3]})",
+      R"({"kind": "sequential", "layers": [{"name": "a"}]})",
+      R"({"kind": "sequential", "layers": [{"name": "a", "class": "Linear", "args": []}]})",
+      R"({"kind": "sparse_ring", "n_in": 1, "n_rec": 2})",
+      R"({"kind": "sparse_ring", "n_in": 1, "n_rec": 2, "constants": {"csr_dense_mask": 1}})",
+      R"({"kind": "tied", "n_rec": 99999999999})",
+      R"({"kind": "tied", "n_rec": 18446744073709551615})",
+      R"({"kind": "tied", "n_rec": 1, "dt_ms": "one"})",
+      R"({"kind": "lif_net", "n_in": 1, "n_rec": 1, "n_out": 1, "tau_mem": 0})",
+      R"({"kind": "conv_rec", "dims": 5, "size": 2, "c_in": 1, "c_h": 1})"};
+  for (const char* text : texts) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(build_model(text), UserError);
+  }
+}
+
+}  // namespace braintrace::nn

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// parity DIR... [--filter TEXT] [--verbose] [--dtype f32|f64]
+// Replays every recorded run directly in the directories; exit 1 when any differs.
+#include "braintrace/testing/parity.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+namespace fs = std::filesystem;
+using namespace braintrace;
+using testing::GoldenKind;
+using testing::ParityResult;
+
+namespace {
+
+struct Options {
+  std::vector<std::string> directories;
+  std::string filter;
+  std::string dtype = "f64";
+  bool verbose = false;
+};
+
+std::vector<fs::path> json_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.is_regular_file() && entry.path().extension() == ".json")
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string read(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<ParityResult> check_file(const fs::path& file, const Options& o) {
+  const testing::ParityOptions options{.dtype =
+                                           o.dtype == "f32" ? DType::f32 : DType::f64};
+  const std::string text = read(file), name = file.stem().string();
+  switch (testing::classify_golden(text)) {
+    case GoldenKind::golden_case:
+      if (name.find(o.filter) == std::string::npos) return {};
+      return {testing::check_case(name, text, options)};
+    case GoldenKind::algorithm_table:
+      return testing::check_algorithm_table(name, text, options);
+    case GoldenKind::other:
+      break;
+  }
+  fmt::print("     {}  not a golden\n", name);
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app("Replays recorded runs of the reference and compares the numbers.");
+  app.add_option("directories", o.directories, "folders with golden JSON files")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--filter", o.filter, "only cases whose name contains this text");
+  app.add_option("--dtype", o.dtype, "element type")
+      ->check(CLI::IsMember({"f32", "f64"}));
+  app.add_flag("--verbose", o.verbose, "one line per compared array");
+  CLI11_PARSE(app, argc, argv);
+
+  int passed = 0, failed = 0;
+  for (const std::string& directory : o.directories) {
+    for (const fs::path& file : json_files(directory)) {
+      for (const ParityResult& r : check_file(file, o)) {
+        if (r.name.find(o.filter) == std::string::npos) continue;
+        (r.passed() ? passed : failed)++;
+        fmt::print("{}\n", testing::describe(r, o.verbose));
+        std::fflush(stdout);
+      }
+    }
+  }
+  fmt::print("{} passed, {} failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
