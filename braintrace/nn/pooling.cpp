@@ -54,8 +54,9 @@ Value adapt_axis(PoolKind kind, const Value& x, std::int64_t axis, std::int64_t 
 template <PoolKind K, int N>
 Pool<K, N>::Pool(PerAxis kernel_size, PoolLayerOptions options)
     : kernel_(internal::per_axis(name(K, N), N, "kernel_size", kernel_size)),
-      stride_(internal::per_axis(name(K, N), N, "stride",
-                                 options.stride.value_or(PerAxis(kernel_)))),
+      stride_(internal::per_axis(
+          name(K, N), N, "stride",
+          options.stride.values.empty() ? PerAxis(kernel_) : options.stride)),
       options_(std::move(options)) {
   BT_REQUIRE(options_.padding == "SAME" || options_.padding == "VALID",
              fmt::format("{}: padding must be 'SAME' or 'VALID', got '{}'", name(K, N),

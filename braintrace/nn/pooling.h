@@ -12,8 +12,8 @@ namespace braintrace::nn {
 enum class PoolKind { max, average };
 
 struct PoolLayerOptions {
-  std::optional<PerAxis> stride = {};  // default: the kernel
-  std::string padding = "VALID";       // or "SAME"
+  PerAxis stride = Ints{};        // empty: the kernel
+  std::string padding = "VALID";  // or "SAME"
   bool channel_first = false;
 };
 

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/train/optimizers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "braintrace/train/gradients.h"
+
+namespace braintrace {
+namespace {
+
+void require_at_least_zero(const char* who, const char* what, double v) {
+  BT_REQUIRE(v >= 0 && std::isfinite(v),
+             fmt::format("{}: {} must be >= 0 and finite, got {}", who, what, v));
+}
+
+void require_share(const char* who, const char* what, double v) {
+  BT_REQUIRE(v >= 0 && v < 1,
+             fmt::format("{}: {} must lie in [0, 1), got {}", who, what, v));
+}
+
+void check(const SGD& r) {
+  require_at_least_zero("SGD", "lr", r.lr);
+  require_at_least_zero("SGD", "momentum", r.momentum);
+  require_at_least_zero("SGD", "weight_decay", r.weight_decay);
+  BT_REQUIRE(!r.nesterov || r.momentum > 0,
+             fmt::format("SGD: nesterov needs momentum > 0, got {}", r.momentum));
+}
+
+template <class R>
+void check_adam(const char* who, const R& r) {
+  require_at_least_zero(who, "lr", r.lr);
+  require_share(who, "beta1", r.beta1);
+  require_share(who, "beta2", r.beta2);
+  require_at_least_zero(who, "eps", r.eps);
+  require_at_least_zero(who, "weight_decay", r.weight_decay);
+}
+
+void check(const Adam& r) { check_adam("Adam", r); }
+void check(const AdamW& r) { check_adam("AdamW", r); }
+
+void check(const RMSprop& r) {
+  require_at_least_zero("RMSprop", "lr", r.lr);
+  require_share("RMSprop", "alpha", r.alpha);
+  require_at_least_zero("RMSprop", "eps", r.eps);
+  require_at_least_zero("RMSprop", "momentum", r.momentum);
+  require_at_least_zero("RMSprop", "weight_decay", r.weight_decay);
+}
+
+void check(const Lion& r) {
+  require_at_least_zero("Lion", "lr", r.lr);
+  require_share("Lion", "beta1", r.beta1);
+  require_share("Lion", "beta2", r.beta2);
+  require_at_least_zero("Lion", "weight_decay", r.weight_decay);
+}
+
+// One parameter under way: its values, gradient and moments, all of one length.
+template <class T>
+struct Update {
+  std::int64_t n, t;  // length; number of this update, from 1
+  double lr;
+  T* w;
+  const T* g;
+  std::function<T*(const char*)> moment;  // zeros when new
+};
+
+template <class T>
+void apply(const SGD& r, const Update<T>& u) {
+  const T lr = static_cast<T>(u.lr), mu = static_cast<T>(r.momentum);
+  const T wd = static_cast<T>(r.weight_decay);
+  T* m = r.momentum > 0 ? u.moment("m") : nullptr;
+  for (std::int64_t i = 0; i < u.n; ++i) {
+    const T g = u.g[i] + wd * u.w[i];
+    T step = g;
+    if (m) {
+      m[i] = g + mu * m[i];
+      step = r.nesterov ? g + mu * m[i] : m[i];
+    }
+    u.w[i] -= lr * step;
+  }
+}
+
+struct AdamForm {
+  double beta1, beta2, eps, coupled, decoupled;
+  bool amsgrad;
+};
+
+template <class T>
+void apply(const AdamForm& r, const Update<T>& u) {
+  const T b1 = static_cast<T>(r.beta1), b2 = static_cast<T>(r.beta2);
+  const T eps = static_cast<T>(r.eps), lr = static_cast<T>(u.lr);
+  const T coupled = static_cast<T>(r.coupled), decoupled = static_cast<T>(r.decoupled);
+  const double t = static_cast<double>(u.t);
+  const T c1 = static_cast<T>(1 - std::pow(r.beta1, t));
+  const T c2 = static_cast<T>(1 - std::pow(r.beta2, t));
+  T* m = u.moment("m");
+  T* v = u.moment("v");
+  T* largest = r.amsgrad ? u.moment("v_max") : nullptr;
+  for (std::int64_t i = 0; i < u.n; ++i) {
+    const T g = u.g[i] + coupled * u.w[i];
+    m[i] = b1 * m[i] + (1 - b1) * g;
+    v[i] = b2 * v[i] + (1 - b2) * g * g;
+    T power = v[i] / c2;
+    if (largest) power = largest[i] = std::max(largest[i], power);
+    const T step = (m[i] / c1) / (std::sqrt(power) + eps) + decoupled * u.w[i];
+    u.w[i] -= lr * step;
+  }
+}
+
+template <class T>
+void apply(const Adam& r, const Update<T>& u) {
+  apply(AdamForm{r.beta1, r.beta2, r.eps, r.weight_decay, 0, r.amsgrad}, u);
+}
+
+template <class T>
+void apply(const AdamW& r, const Update<T>& u) {
+  apply(AdamForm{r.beta1, r.beta2, r.eps, 0, r.weight_decay, false}, u);
+}
+
+template <class T>
+void apply(const RMSprop& r, const Update<T>& u) {
+  const T alpha = static_cast<T>(r.alpha), eps = static_cast<T>(r.eps);
+  const T mu = static_cast<T>(r.momentum), lr = static_cast<T>(u.lr);
+  const T wd = static_cast<T>(r.weight_decay);
+  T* v = u.moment("v");
+  T* mean = r.centered ? u.moment("mean") : nullptr;
+  T* m = r.momentum > 0 ? u.moment("m") : nullptr;
+  for (std::int64_t i = 0; i < u.n; ++i) {
+    const T g = u.g[i] + wd * u.w[i];
+    v[i] = alpha * v[i] + (1 - alpha) * g * g;
+    T power = v[i];
+    if (mean) {
+      mean[i] = alpha * mean[i] + (1 - alpha) * g;
+      power = std::max(T(0), power - mean[i] * mean[i]);
+    }
+    T step = g / std::sqrt(power + eps);
+    if (m) step = m[i] = step + mu * m[i];
+    u.w[i] -= lr * step;
+  }
+}
+
+template <class T>
+void apply(const Lion& r, const Update<T>& u) {
+  const T b1 = static_cast<T>(r.beta1), b2 = static_cast<T>(r.beta2);
+  const T wd = static_cast<T>(r.weight_decay), lr = static_cast<T>(u.lr);
+  T* m = u.moment("m");
+  for (std::int64_t i = 0; i < u.n; ++i) {
+    const T mixed = b1 * m[i] + (1 - b1) * u.g[i];
+    const T direction = static_cast<T>((mixed > 0) - (mixed < 0));
+    m[i] = b2 * m[i] + (1 - b2) * u.g[i];
+    u.w[i] -= lr * (direction + wd * u.w[i]);
+  }
+}
+
+void check_pair(const StateDict& params, const std::string& path, const Array& g) {
+  const auto it = params.find(path);
+  BT_REQUIRE(it != params.end(),
+             fmt::format("Optimizer::update: there is no parameter '{}'", path));
+  const Array& w = it->second;
+  BT_REQUIRE_KIND(is_float(w.dtype()) && is_float(g.dtype()), ErrorKind::type,
+                  fmt::format("Optimizer::update: '{}' must be f32 or f64, got {} with "
+                              "gradient {}",
+                              path, to_string(w.dtype()), to_string(g.dtype())));
+  BT_REQUIRE(w.shape() == g.shape(),
+             fmt::format("Optimizer::update: '{}' is {}, its gradient {}", path,
+                         to_string(w.shape()), to_string(g.shape())));
+}
+
+std::int64_t count_from(const StateDict& state, const char* key) {
+  const auto it = state.find(key);
+  BT_REQUIRE(it != state.end() && it->second.size() == 1 && it->second.at(0) >= 0,
+             fmt::format("Optimizer::load_state_dict: '{}' must be one count >= 0", key));
+  return static_cast<std::int64_t>(it->second.at(0));
+}
+
+}  // namespace
+
+Optimizer::Optimizer(UpdateRule rule, OptimizerOptions options)
+    : rule_(rule), options_(std::move(options)) {
+  std::visit([](const auto& r) { check(r); }, rule_);
+  for (const std::optional<double>& clip : {options_.clip_norm, options_.clip_value})
+    BT_REQUIRE(
+        !clip || *clip > 0,
+        fmt::format("Optimizer: clipping limits must be > 0, got {}", clip.value_or(0)));
+}
+
+double Optimizer::learning_rate() const {
+  if (!options_.schedule) return std::visit([](const auto& r) { return r.lr; }, rule_);
+  return options_.schedule(options_.manual_schedule ? schedule_count_ : num_updates_);
+}
+
+StateDict Optimizer::update(const StateDict& params, const StateDict& grads) {
+  for (const auto& [path, g] : grads) check_pair(params, path, g);
+  StateDict clipped = grads;
+  if (options_.clip_norm) clipped = clip_grad_norm(clipped, *options_.clip_norm);
+  if (options_.clip_value) clipped = clip_grad_value(clipped, *options_.clip_value);
+  const double lr = learning_rate();
+  ++num_updates_;
+  StateDict out;
+  for (const auto& [path, gradient] : clipped) {
+    Array w = params.at(path).contiguous();
+    const Array g = gradient.astype(w.dtype()).contiguous();
+    const auto run = [&]<class T>(T) {
+      const auto moment = [&](const char* name) {
+        Array& a = moments_[name].try_emplace(path, w.dtype(), w.shape()).first->second;
+        if (a.dtype() != w.dtype()) a = a.astype(w.dtype());
+        return a.mutable_data<T>();
+      };
+      const Update<T> u{w.size(),    num_updates_, lr, w.mutable_data<T>(),
+                        g.data<T>(), moment};
+      std::visit([&](const auto& r) { apply(r, u); }, rule_);
+    };
+    w.dtype() == DType::f64 ? run(double{}) : run(float{});
+    out.emplace(path, std::move(w));
+  }
+  return out;
+}
+
+void Optimizer::update(Module& model, const StateDict& grads) {
+  braintrace::load_state_dict(model, update(braintrace::state_dict(model), grads));
+}
+
+StateDict Optimizer::state_dict() const {
+  StateDict out;
+  out.emplace("updates", scalar(static_cast<double>(num_updates_), DType::f64));
+  out.emplace("schedule", scalar(static_cast<double>(schedule_count_), DType::f64));
+  for (const auto& [name, by_path] : moments_)
+    for (const auto& [path, a] : by_path) out.emplace(name + "/" + path, a);
+  return out;
+}
+
+void Optimizer::load_state_dict(const StateDict& state) {
+  const std::int64_t updates = count_from(state, "updates");
+  const std::int64_t scheduled = count_from(state, "schedule");
+  std::map<std::string, StateDict> moments;
+  for (const auto& [key, a] : state) {
+    if (key == "updates" || key == "schedule") continue;
+    const std::size_t slash = key.find('/');
+    BT_REQUIRE(
+        slash != std::string::npos && is_float(a.dtype()),
+        fmt::format("Optimizer::load_state_dict: '{}' is no moment of a parameter", key));
+    moments[key.substr(0, slash)].emplace(key.substr(slash + 1), a);
+  }
+  num_updates_ = updates;
+  schedule_count_ = scheduled;
+  moments_ = std::move(moments);
+}
+
+}  // namespace braintrace
