@@ -29,7 +29,8 @@ class Module {
   Value operator()(Value x) { return update(std::move(x)); }
 
   // Training is the default. Layers that behave differently when they are only used
-  // (BatchNorm, Dropout) ask; setting it also sets every module below.
+  // (BatchNorm, Dropout) ask; setting it also sets every module below. A traced step
+  // keeps the mode it was traced in.
   bool training() const { return training_; }
   void set_training(bool training);
 

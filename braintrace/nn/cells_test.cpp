@@ -16,6 +16,7 @@
 #include "braintrace/nn/readout.h"
 #include "braintrace/nn/urlstm.h"
 #include "braintrace/nn/vanilla_rnn.h"
+#include "braintrace/ops/ops.h"
 #include "braintrace/testing/check_module.h"
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/tolerance.h"
@@ -175,6 +176,18 @@ TEST_CASE("LeakySpikeReadout integrates, resets and spikes") {
   hard(x);
   hard(x);
   CHECK(hard.V.stored().item() == doctest::Approx(1.5));
+}
+
+TEST_CASE("LeakySpikeReadout learns through the surrogate of its spike") {
+  LeakySpikeReadout m(1, 1, {.V_th = 2, .w_init = init::constant(1)});
+  init_all_states(m, {.dtype = DType::f64});
+  const Array xs = array({1, 1}, {3}, DType::f64);
+  const testing::BpttResult r = testing::bptt(
+      m, testing::steps_of(xs), [](std::size_t, const Values& y) { return sum(y[0]); });
+  const double gain = 1 - std::exp(-0.2), V = gain * 3;
+  const Value slope = Surrogate("ReluGrad").derivative(scalar((V - 2) / 2, DType::f64));
+  CHECK(r.grads.at("W").item() == doctest::Approx(slope.array().item() / 2 * gain * 3));
+  CHECK(slope.array().item() > 0);
 }
 
 TEST_CASE("cells refuse bad sizes and inputs") {

@@ -28,7 +28,10 @@ struct Padding {
   Padding(const char* name) : mode(name) {}             // NOLINT
   Padding(std::string name) : mode(std::move(name)) {}  // NOLINT
   Padding(int n) : pairs{{n, n}} {}                     // NOLINT: both sides, every axis
-  Padding(Pairs p) : pairs(std::move(p)) {}             // NOLINT: one, or one per axis
+  Padding(const Ints& each) {                           // NOLINT: (n, n), one per axis
+    for (const std::int64_t n : each) pairs.emplace_back(n, n);
+  }
+  Padding(Pairs p) : pairs(std::move(p)) {}  // NOLINT: one, or one per axis
 };
 
 struct ConvOptions {

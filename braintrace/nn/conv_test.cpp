@@ -23,6 +23,9 @@ TEST_CASE("Conv1d, Conv2d and Conv3d have the right derivatives") {
   check_module(one, uniform({2, 4, 2}, -1, 1));
   Conv2d two({3, 4, 1}, 2, {.kernel_size = {2, 3}, .stride = {1, 2}, .padding = "VALID"});
   check_module(two, uniform({3, 4, 1}, -1, 1));
+  Conv2d padded({2, 2, 1}, 1, {.kernel_size = 2, .padding = Ints{0, 1}});
+  CHECK(padded.out_size() == Shape{1, 3, 1});
+  check_module(padded, uniform({2, 2, 1}, -1, 1));
   Conv3d three({2, 3, 2, 1}, 1, {.kernel_size = 2, .padding = 1});
   check_module(three, uniform({2, 3, 2, 1}, -1, 1));
 }

@@ -101,7 +101,12 @@ std::vector<Case> cells() {
 
 Value sum_of_squares(std::size_t, const Values& y) { return sum(square(y[0])); }
 
-void check_cell(const Case& c, DType dtype, double tolerance) {
+double tolerance_of(DType dtype) {
+  return dtype == DType::f64 ? tol::f64_golden : tol::golden;
+}
+
+void check_cell(const Case& c, DType dtype) {
+  const double tolerance = tolerance_of(dtype);
   const json& want = golden()["cells"][c.name];
   const std::unique_ptr<Module> m = c.make();
   init_all_states(*m, {.dtype = dtype});
@@ -126,54 +131,65 @@ void check_cell(const Case& c, DType dtype, double tolerance) {
 }  // namespace
 
 TEST_CASE("cells reproduce recorded outputs, states and BPTT gradients in f64") {
-  for (const Case& c : cells()) check_cell(c, DType::f64, tol::f64_golden);
+  for (const Case& c : cells()) check_cell(c, DType::f64);
 }
 
 TEST_CASE("cells reproduce recorded outputs, states and BPTT gradients in f32") {
-  for (const Case& c : cells()) check_cell(c, DType::f32, tol::golden);
+  for (const Case& c : cells()) check_cell(c, DType::f32);
 }
 
 TEST_CASE("every recorded cell is checked") {
   CHECK(cells().size() == golden()["cells"].size());
 }
 
-TEST_CASE("norms reproduce recorded numbers") {
+TEST_CASE("norms reproduce recorded numbers in f64 and f32") {
   const json& want = golden()["norm"];
-  const Array x = array_of(want["x"]);
-  LayerNorm layer({4});
-  RMSNorm rms(4);
-  GroupNorm group(4, {.num_groups = 2});
-  for (Module* m : std::initializer_list<Module*>{&layer, &rms, &group})
-    init_all_states(*m, {.dtype = DType::f64});
-  const auto check = [&](const char* name, const Value& got) {
-    testing::check_close(name, got.array(), array_of(want[name]), tol::f64_golden);
-  };
-  check("LayerNorm", layer(x));
-  check("RMSNorm", rms(x));
-  check("GroupNorm2", group(x));
-  check("weight_standardization", standardize_weight(x));
-  check("standardize", standardize(x));
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    const Array x = array_of(want["x"]).astype(dtype);
+    LayerNorm layer({4});
+    RMSNorm rms(4);
+    GroupNorm group(4, {.num_groups = 2});
+    for (Module* m : std::initializer_list<Module*>{&layer, &rms, &group})
+      init_all_states(*m, {.dtype = dtype});
+    const auto check = [&](const char* name, const Value& got) {
+      CHECK(got.dtype() == dtype);
+      testing::check_close(name, got.array().astype(DType::f64), array_of(want[name]),
+                           tolerance_of(dtype));
+    };
+    check("LayerNorm", layer(x));
+    check("RMSNorm", rms(x));
+    check("GroupNorm2", group(x));
+    check("weight_standardization", standardize_weight(x));
+    check("standardize", standardize(x));
+  }
 }
 
-TEST_CASE("Conv2d reproduces recorded numbers") {
+namespace {
+
+void check_conv(const char* name, ConvOptions options, DType dtype) {
   const json& want = golden()["conv2d"];
-  const Array x = array_of(want["x"]), kernel = array_of(want["kernel"]);
-  const auto check = [&](const char* name, ConvOptions options) {
-    options.kernel_size = {kernel.shape()[0], kernel.shape()[1]};
-    options.b_init = init::zero();
-    Conv2d conv({x.shape()[1], x.shape()[2], x.shape()[3]}, kernel.shape().back(),
-                options);
-    init_all_states(conv, {.dtype = DType::f64});
-    load_state_dict(conv,
-                    {{"weight/weight", kernel}, {"weight/bias", array_of(want["bias"])}});
-    const Array y = conv(x).array();
-    testing::check_close(name, y, array_of(want[name]), tol::f64_golden);
-    CHECK(conv.out_size() == Shape(y.shape().begin() + 1, y.shape().end()));
-  };
-  check("SAME_s1", {});
-  check("SAME_s2", {.stride = 2});
-  check("VALID_s1", {.padding = "VALID"});
-  check("dil2_VALID", {.padding = "VALID", .rhs_dilation = 2});
+  const Array x = array_of(want["x"]).astype(dtype), kernel = array_of(want["kernel"]);
+  options.kernel_size = {kernel.shape()[0], kernel.shape()[1]};
+  options.b_init = init::zero();
+  Conv2d conv({x.shape()[1], x.shape()[2], x.shape()[3]}, kernel.shape().back(), options);
+  init_all_states(conv, {.dtype = dtype});
+  load_state_dict(conv,
+                  {{"weight/weight", kernel}, {"weight/bias", array_of(want["bias"])}});
+  const Array y = conv(x).array();
+  testing::check_close(name, y.astype(DType::f64), array_of(want[name]),
+                       tolerance_of(dtype));
+  CHECK(conv.out_size() == Shape(y.shape().begin() + 1, y.shape().end()));
+}
+
+}  // namespace
+
+TEST_CASE("Conv2d reproduces recorded numbers in f64 and f32") {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    check_conv("SAME_s1", {}, dtype);
+    check_conv("SAME_s2", {.stride = 2}, dtype);
+    check_conv("VALID_s1", {.padding = "VALID"}, dtype);
+    check_conv("dil2_VALID", {.padding = "VALID", .rhs_dilation = 2}, dtype);
+  }
 }
 
 }  // namespace braintrace::nn
