@@ -159,8 +159,7 @@ TEST_CASE("simplify takes the side a constant predicate picks") {
       %4:f32[2] = select %3 %0 %1
       %5:f32[2] = select %2 %1 %1
       out %4 %5)");
-  CHECK(print(dce(simplify(g))) ==
-        text("in %0:f32[2] %1:f32[2] %2:bool[2] out %0 %1"));
+  CHECK(print(dce(simplify(g))) == text("in %0:f32[2] %1:f32[2] %2:bool[2] out %0 %1"));
 }
 
 TEST_CASE("if_convert computes both branches on guarded operands") {

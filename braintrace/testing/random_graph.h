@@ -18,7 +18,7 @@ struct Program {
 
 struct RandomGraphOptions {
   int min_steps = 3, max_steps = 9;  // recipes, of one or a few nodes each
-  int max_depth = 2;                  // loops and branches inside each other
+  int max_depth = 2;                 // loops and branches inside each other
 };
 // A pure function of the seed. Output 0 is an f64 scalar that depends on most of the
 // program; the others are some of its values, of any type.
