@@ -7,6 +7,7 @@
 #include "braintrace/ops/op_list.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/ops/registry.h"
+#include "braintrace/testing/check_op.h"
 
 namespace braintrace {
 namespace {
@@ -23,6 +24,21 @@ TEST_CASE("iota") {
   CHECK(iota(4).array() == array({0, 1, 2, 3}, DType::i32));
   CHECK(iota(2, DType::f32).array() == array({0, 1}));
   CHECK(iota(0).shape() == Shape{0});
+}
+
+TEST_CASE("iota goes through the harness") {
+  // Recorded by hand, for the reason above.
+  const auto build = [](const Values& in) -> Values {
+    const Attrs attrs = {{"dtype", DType::f64}, {"n", std::int64_t{3}}};
+    const Value n = in[0].is_concrete() ? iota(3, DType::f64)
+                                        : in[0].builder()->record(iota_op, {}, attrs)[0];
+    return {in[0] * n};
+  };
+  testing::check_op(
+      {.op = "iota",
+       .build = build,
+       .inputs = {testing::uniform({2, 3}, -1, 1)},
+       .expect = {{{array({2, 2, 2}, DType::f64)}, {array({0, 2, 4}, DType::f64)}}}});
 }
 
 TEST_CASE("iota refuses negative lengths and booleans") {
