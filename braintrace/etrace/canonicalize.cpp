@@ -121,8 +121,9 @@ class Canonicalizer {
           return skip_cond(n, in, "a branch contains a scan that is not unrolled");
     const Value& predicate = in[0].value;
     const std::set<ValueId> inner = hidden_outputs(*view.if_true, produces_hidden);
-    const Items a = run(*view.if_true, guarded(predicate, in, true), inner);
+    // The reference numbers the false branch 0, so its ops come first.
     const Items b = run(*view.if_false, guarded(predicate, in, false), inner);
+    const Items a = run(*view.if_true, guarded(predicate, in, true), inner);
     Items out;
     for (std::size_t k = 0; k < a.size(); ++k) {
       Items both = {in[0], a[k], b[k]};

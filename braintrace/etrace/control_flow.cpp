@@ -53,13 +53,12 @@ class ControlFlowCheck : public GraphEvaluation {
     BT_REQUIRE_KIND(options_.control_flow.while_hidden == "opaque-fwd",
                     ErrorKind::not_implemented,
                     message + "; ControlFlowPolicy.while_hidden is 'error'");
-    const int times = options_.opaque_records == OpaqueRecords::twice ? 2 : 1;
     CompilationRecord r{.kind = DiagnosticKind::control_flow_opaque_fwd,
                         .level = DiagnosticLevel::info,
                         .message = message + "; it is kept as one opaque forward node",
                         .primitive = std::string(kind)};
     if (options_.opaque_records == OpaqueRecords::once) r.hidden_paths = {h.path};
-    for (int k = 0; k < times; ++k) diagnostics_.note(r);
+    diagnostics_.note(std::move(r));
   }
 
   const ModuleInfo& info_;
@@ -72,6 +71,31 @@ class ControlFlowCheck : public GraphEvaluation {
 void check_control_flow(const ModuleInfo& info, const CompileOptions& options,
                         Diagnostics& diagnostics) {
   ControlFlowCheck(info, options, diagnostics).evaluate(info.program());
+}
+
+void note_opaque_perturbation(const ModuleInfo& info, const CompileOptions& options,
+                              Diagnostics& diagnostics) {
+  if (options.opaque_records == OpaqueRecords::once) return;
+  for (std::size_t i = 0; i < info.program().nodes().size(); ++i) {
+    const Node& n = info.program().nodes()[i];
+    const bool opaque = as_scan(n) || as_while(n) || as_cond(n);
+    if (!opaque || info.descended_nodes.contains(i)) continue;
+    for (ValueId v : n.outputs) {
+      const HiddenVar* h = info.hidden_at_output(v);
+      if (!h) continue;
+      CompilationRecord r{
+          .kind = DiagnosticKind::control_flow_opaque_fwd,
+          .level = DiagnosticLevel::info,
+          .message = fmt::format("hidden state {} is the result of a {}{}",
+                                 to_string(h->path), n.op->name, at(n))};
+      diagnostics.note(r);
+      if (!as_while(n)) continue;
+      r.level = DiagnosticLevel::warning;
+      r.message += "; its inputs are detached for reverse mode";
+      r.context = {{"site", "'perturbation'"}};
+      diagnostics.note(std::move(r));
+    }
+  }
 }
 
 void check_etp_in_control_flow(const ModuleInfo& info, Diagnostics& diagnostics) {

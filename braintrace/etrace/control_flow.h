@@ -11,6 +11,12 @@ namespace braintrace {
 void check_control_flow(const ModuleInfo& info, const CompileOptions& options,
                         Diagnostics& diagnostics);
 
+// The reference's second round of records, when perturbations are added: every opaque
+// result again, and that reverse mode stops at a while loop. Nothing under opaque_records
+// = once.
+void note_opaque_perturbation(const ModuleInfo& info, const CompileOptions& options,
+                              Diagnostics& diagnostics);
+
 // Trainable ops inside opaque control flow: refused, or recorded under "exclude".
 void check_etp_in_control_flow(const ModuleInfo& info, Diagnostics& diagnostics);
 

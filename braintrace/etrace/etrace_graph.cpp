@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/etrace/control_flow.h"
 #include "braintrace/etrace/scan_descent.h"
 
 namespace braintrace {
@@ -111,8 +112,10 @@ ETraceGraph compile_etrace_graph(Module& model, const std::vector<Array>& args,
       parameter_verdicts(info, g.hidden_groups, g.hidden_param_op_relations, options, d);
   g.module_info =
       info.add_jaxpr_outs(hoisted(info, g.hidden_groups, g.hidden_param_op_relations));
-  if (options.include_hidden_perturb)
+  if (options.include_hidden_perturb) {
     g.hidden_perturb = add_hidden_perturbation_from_minfo(g.module_info);
+    note_opaque_perturbation(info, options, d);
+  }
   g.diagnostics = d.records();
   return g;
 }

@@ -127,12 +127,15 @@ class Descender {
                              "state of its body",
                              to_string(p)),
                          .weight_path = p});
+    std::vector<Path> hidden;
+    for (const HiddenVar& h : d.body.hidden) hidden.push_back(h.path);
     diagnostics_.note(
         {.kind = DiagnosticKind::scan_descent_applied,
          .level = DiagnosticLevel::info,
          .message = fmt::format("the body of a scan of length {} is analysed as "
                                 "a step of its own",
                                 d.length),
+         .hidden_paths = hidden,
          .context = {{"length", fmt::format("{}", d.length)},
                      {"weight_paths", path_list({used.begin(), used.end()})}}});
   }

@@ -12,6 +12,8 @@
 namespace braintrace {
 namespace {
 
+thread_local RecordingScope* innermost_scope = nullptr;
+
 std::uint64_t next_age() {
   static std::atomic<std::uint64_t> counter{0};
   return ++counter;
@@ -118,6 +120,15 @@ Graph Builder::finish(std::span<const Value> outputs) {
   return g;
 }
 
+RecordingScope::RecordingScope(std::shared_ptr<Builder> builder)
+    : builder_(std::move(builder)), outer_(innermost_scope) {
+  innermost_scope = this;
+}
+
+RecordingScope::~RecordingScope() { innermost_scope = outer_; }
+
+RecordingScope* RecordingScope::innermost() { return innermost_scope; }
+
 std::shared_ptr<Builder> common_builder(std::span<const Value> values) {
   std::shared_ptr<Builder> deepest;
   for (const Value& v : values) {
@@ -130,10 +141,23 @@ std::shared_ptr<Builder> common_builder(std::span<const Value> values) {
   return deepest;
 }
 
+namespace {
+
+// Where an op on these values is recorded; null: all are concrete.
+std::shared_ptr<Builder> recording_builder(std::span<const Value> inputs) {
+  std::shared_ptr<Builder> builder = common_builder(inputs);
+  const RecordingScope* scope = RecordingScope::innermost();
+  const bool deeper = builder && scope && scope->builder()->is_open() &&
+                      scope->builder()->age() > builder->age();
+  return deeper ? scope->builder() : builder;
+}
+
+}  // namespace
+
 std::vector<Value> emit(const OpDef& op, std::vector<Value> inputs, Attrs attrs,
                         SourceLoc loc) {
   try {
-    if (const auto builder = common_builder(inputs))
+    if (const auto builder = recording_builder(inputs))
       return builder->record(op, inputs, std::move(attrs), loc);
     std::vector<Array> arrays;
     for (const Value& v : inputs) arrays.push_back(v.array());

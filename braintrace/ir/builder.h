@@ -51,6 +51,25 @@ class Builder : public std::enable_shared_from_this<Builder> {
   bool open_ = true;
 };
 
+// While it lives, ops on symbolic values of older builders are recorded in this one too:
+// what a loop body computes stays in the body, also when it reads outer values only.
+// Scopes nest; the innermost one of the thread is the only thread-local of the library.
+class RecordingScope {
+ public:
+  explicit RecordingScope(std::shared_ptr<Builder> builder);
+  virtual ~RecordingScope();
+  RecordingScope(const RecordingScope&) = delete;
+  RecordingScope& operator=(const RecordingScope&) = delete;
+
+  static RecordingScope* innermost();  // null outside any trace
+  RecordingScope* outer() const { return outer_; }
+  const std::shared_ptr<Builder>& builder() const { return builder_; }
+
+ private:
+  std::shared_ptr<Builder> builder_;
+  RecordingScope* outer_;
+};
+
 // The open builder the values belong to (the deepest), or null when all are concrete.
 // UserError when a value's trace has ended.
 std::shared_ptr<Builder> common_builder(std::span<const Value> values);

@@ -6,27 +6,19 @@
 #include "braintrace/model/state.h"
 
 namespace braintrace {
-namespace {
 
-thread_local TraceScope* innermost = nullptr;  // the only thread-local of the library
-
-}  // namespace
-
-TraceScope::TraceScope(std::shared_ptr<Builder> builder)
-    : builder_(std::move(builder)), outer_(innermost) {
-  innermost = this;
+TraceScope* TraceScope::current() {
+  for (RecordingScope* s = RecordingScope::innermost(); s; s = s->outer())
+    if (auto* trace = dynamic_cast<TraceScope*>(s)) return trace;
+  return nullptr;
 }
-
-TraceScope::~TraceScope() { innermost = outer_; }
-
-TraceScope* TraceScope::current() { return innermost; }
 
 TracedState& TraceScope::touch(State& s) {
   for (TracedState& t : states_)
     if (t.state == &s) return t;
   TracedState t{.state = &s};
   for (std::size_t i = 0; i < s.num_leaves(); ++i)
-    t.inputs.push_back(builder_->input(type_of(s.stored(i))));
+    t.inputs.push_back(builder()->input(type_of(s.stored(i))));
   t.current = t.inputs;
   states_.push_back(std::move(t));
   return states_.back();
@@ -41,7 +33,7 @@ void TraceScope::write(State& s, std::size_t leaf, const Value& v) {
                   fmt::format("state '{}' must stay {} over a step, but is set to {}",
                               s.name(), to_string(want), to_string(v.type())));
   BT_REQUIRE_KIND(
-      v.is_concrete() || v.builder() == builder_, ErrorKind::not_supported,
+      v.is_concrete() || v.builder() == builder(), ErrorKind::not_supported,
       fmt::format("state '{}' is written inside the body of a scan, while or cond; "
                   "pass it as a carry and set it from the result",
                   s.name()));

@@ -19,14 +19,11 @@ struct TracedState {
   bool written = false;
 };
 
-class TraceScope {
+class TraceScope : public RecordingScope {
  public:
-  explicit TraceScope(std::shared_ptr<Builder> builder);
-  ~TraceScope();
-  TraceScope(const TraceScope&) = delete;
-  TraceScope& operator=(const TraceScope&) = delete;
+  using RecordingScope::RecordingScope;
 
-  static TraceScope* current();  // null outside any trace
+  static TraceScope* current();  // the innermost of the thread; null outside any trace
 
   Value read(State& s, std::size_t leaf);
   // UserError when the type changes or the value belongs to a loop body.
@@ -37,8 +34,6 @@ class TraceScope {
  private:
   TracedState& touch(State& s);
 
-  std::shared_ptr<Builder> builder_;
-  TraceScope* outer_;
   std::vector<TracedState> states_;
 };
 

@@ -114,7 +114,8 @@ ALIF::ALIF(Shape size, ALIFOptions options)
 
 Value ALIF::get_spike() {
   const LIFOptions& o = options();
-  const Value above = V.value() - scaled(a.value(), beta_);
+  const Value v = V.value();  // read before a: states are listed in order of first touch
+  const Value above = v - scaled(a.value(), beta_);
   return o.spk_fun(scaled_potential(above, o.V_th, o.V_reset));
 }
 

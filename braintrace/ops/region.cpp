@@ -9,6 +9,7 @@ namespace braintrace {
 
 Traced trace(const ValuesFn& f, std::span<const Type> inputs) {
   const auto builder = Builder::create();
+  const RecordingScope scope(builder);
   Values in;
   for (const Type& t : inputs) in.push_back(builder->input(t));
   Graph graph = builder->finish(f(in));
