@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/nn/model_registry.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "braintrace/model/step_model.h"

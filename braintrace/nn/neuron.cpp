@@ -3,6 +3,7 @@
 #include "braintrace/nn/neuron.h"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/core.h>
 

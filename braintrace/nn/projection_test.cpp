@@ -2,6 +2,7 @@
 // Recurrent spiking layers against recorded runs: spikes, final states, gradients.
 #include "braintrace/nn/projection.h"
 
+#include <cmath>
 #include <fstream>
 
 #include <doctest/doctest.h>
