@@ -102,6 +102,7 @@ void twice(Writer& w) {
 
 constexpr Recipe kRecipes[] = {
     unary<abs>,
+    unary<copy>,
     unary<cos>,
     unary<erf>,
     unary<neg>,
