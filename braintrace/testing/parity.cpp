@@ -13,6 +13,7 @@
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/testing/bptt.h"
+#include "braintrace/testing/golden_graph.h"
 
 namespace braintrace::testing {
 namespace {
@@ -181,6 +182,11 @@ void compare_while_twin(const GoldenCase& c, const Comparison& check, DType dtyp
   compare_gradients(twin.grads, c.expected.grad_sum, "bptt of the unrolled twin", check);
 }
 
+void compare_graph(const GoldenCase& c, ParityResult& r) {
+  const std::string difference = graph_difference(c.text);
+  if (!difference.empty()) r.failure = "graph: " + difference;
+}
+
 void check_parsed(const GoldenCase& c, const ParityOptions& options, ParityResult& r) {
   const Comparison check{r, tolerance_of(c, options.dtype)};
   const Run run = run_any_mode(c, c.text, wants_gradient(c), options.dtype);
@@ -189,6 +195,7 @@ void check_parsed(const GoldenCase& c, const ParityOptions& options, ParityResul
   compare_states(c, run, check);
   compare_gradients(run.grads, c.expected.bptt_grad_sum, "bptt_grad_sum", check);
   if (c.kind == "while_settle") compare_while_twin(c, check, options.dtype);
+  compare_graph(c, r);
 }
 
 }  // namespace

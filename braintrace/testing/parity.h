@@ -35,8 +35,9 @@ FieldError compare(const std::string& field, const Array& got, const Array& want
 struct ParityOptions {
   DType dtype = DType::f64;
 };
-// Outputs, losses, hidden states, and gradients by back-propagation through time, as far
-// as the case holds them. Never throws on a bad case: `failure` says what was wrong.
+// Outputs, losses, hidden states, gradients by back-propagation through time and the
+// compiled graph in compat mode, as far as the case holds them. Never throws on a bad
+// case: `failure` says what was wrong.
 ParityResult check_case(const std::string& name, const std::string& text,
                         const ParityOptions& options = {});
 
