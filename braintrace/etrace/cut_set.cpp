@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "braintrace/etrace/weight_source.h"
+#include "braintrace/etrace/relation.h"
 
 namespace braintrace {
 namespace {
@@ -59,34 +59,68 @@ std::string node_name(const Graph& g, const Node& n) {
   return std::string(n.op->etp->reference_name({types.in, types.out, n.attrs}));
 }
 
-std::vector<CutEntry> cut_set(const ModuleInfo& info,
-                              const std::vector<HiddenGroup>& groups) {
-  std::map<Use, CutEntry> entries;
-  std::map<std::size_t, std::vector<Path>> beyond;  // by node
-  for (const HiddenGroup& g : groups) {
-    for (const Use& u : g.cuts) {
-      if (!beyond.contains(u.node)) beyond[u.node] = hidden_beyond(info, u.node);
-      if (beyond[u.node].empty()) continue;
-      const Node& n = info.index->node(u.node);
-      CutEntry& c = entries[u];
-      c.use = u;
-      c.op = node_name(info.program(), n);
-      c.where = to_string(n.loc);
-      c.weight_path = first_weight_path(info, n);
-      c.to = beyond[u.node];
-      const std::vector<Path> paths = g.hidden_paths();
-      c.from.insert(c.from.end(), paths.begin(), paths.end());
-    }
+namespace {
+
+class CutCollector {
+ public:
+  explicit CutCollector(const ModuleInfo& info) : info_(info) {}
+
+  // The entry of one cut; null when no hidden state lies beyond.
+  CutEntry* at(const Use& u) {
+    if (!beyond_.contains(u.node)) beyond_[u.node] = hidden_beyond(info_, u.node);
+    if (beyond_[u.node].empty()) return nullptr;
+    CutEntry& c = entries_[u];
+    const Node& n = info_.index->node(u.node);
+    c.use = u;
+    c.op = node_name(info_.program(), n);
+    c.where = to_string(n.loc);
+    c.weight_path = first_weight_path(info_, n);
+    c.to = beyond_[u.node];
+    return &c;
   }
-  std::vector<CutEntry> out;
-  for (auto& [use, entry] : entries) out.push_back(std::move(entry));
-  return out;
+
+  std::vector<CutEntry> take() {
+    std::vector<CutEntry> out;
+    for (auto& [use, entry] : entries_) out.push_back(std::move(entry));
+    return out;
+  }
+
+ private:
+  const ModuleInfo& info_;
+  std::map<Use, CutEntry> entries_;
+  std::map<std::size_t, std::vector<Path>> beyond_;  // by node
+};
+
+void add_once(std::vector<Path>& list, const Path& p) {
+  if (std::find(list.begin(), list.end(), p) == list.end()) list.push_back(p);
+}
+
+}  // namespace
+
+std::vector<CutEntry> cut_set(const ModuleInfo& info,
+                              const std::vector<HiddenGroup>& groups,
+                              const std::vector<HiddenParamOpRelation>& relations) {
+  CutCollector cuts(info);
+  for (const HiddenGroup& g : groups) {
+    if (g.descent) continue;
+    for (const Use& u : g.cuts)
+      if (CutEntry* c = cuts.at(u))
+        for (const Path& p : g.hidden_paths()) add_once(c->from, p);
+  }
+  for (const HiddenParamOpRelation& r : relations) {
+    if (r.kind != RelationKind::direct || r.control_flow_context) continue;
+    for (const Use& u : r.cuts)
+      if (CutEntry* c = cuts.at(u)) add_once(c->weights, r.path());
+  }
+  return cuts.take();
 }
 
 std::string to_string(const CutEntry& c) {
+  std::vector<Path> past = c.from;
+  past.insert(past.end(), c.weights.begin(), c.weights.end());
   return fmt::format("{}{}{}: the past of {} is not credited through it to {}", c.op,
                      c.weight_path ? "(" + to_string(*c.weight_path) + ")" : "",
-                     c.where.empty() ? "" : " at " + c.where, path_list(c.from),
+                     c.where.empty() ? "" : " at " + c.where, path_list(past),
                      path_list(c.to));
 }
 

@@ -24,12 +24,17 @@ struct CutEntry {
   std::string where;                // "model.cpp:12", "" when unknown
   std::optional<Path> weight_path;  // of the trainable op cut through
   std::vector<Path> from;           // members whose past stops here
+  std::vector<Path> weights;        // parameters whose past stops here
   std::vector<Path> to;             // hidden states that lie beyond
 };
 
-// The cuts of all groups that have a hidden state beyond them, in program order.
+struct HiddenParamOpRelation;
+
+// The cuts of all groups and direct relations that have a hidden state beyond them, in
+// program order.
 std::vector<CutEntry> cut_set(const ModuleInfo& info,
-                              const std::vector<HiddenGroup>& groups);
+                              const std::vector<HiddenGroup>& groups,
+                              const std::vector<HiddenParamOpRelation>& relations);
 std::string to_string(const CutEntry& c);
 
 // The name a node has in graphs: the reference's for trainable ops, else the op's own.

@@ -105,8 +105,8 @@ class VerdictMaker {
 };
 
 void note_cuts(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
-               Diagnostics& d) {
-  for (const CutEntry& c : cut_set(info, groups)) {
+               const std::vector<HiddenParamOpRelation>& relations, Diagnostics& d) {
+  for (const CutEntry& c : cut_set(info, groups, relations)) {
     std::vector<Path> paths = c.from;
     for (const Path& p : c.to)
       if (std::find(paths.begin(), paths.end(), p) == paths.end()) paths.push_back(p);
@@ -114,8 +114,9 @@ void note_cuts(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
             .level = DiagnosticLevel::info,
             .message = to_string(c),
             .primitive = c.op,
-            .weight_path = c.weight_path,
-            .hidden_paths = paths});
+            .weight_path = c.weights.empty() ? c.weight_path : c.weights.front(),
+            .hidden_paths = paths,
+            .context = {{"weights", path_list(c.weights)}}});
   }
 }
 
@@ -140,7 +141,7 @@ std::vector<ParameterVerdict> parameter_verdicts(
     const std::vector<HiddenParamOpRelation>& relations, const CompileOptions& options,
     Diagnostics& diagnostics) {
   if (options.mixing == Mixing::cut && !options.include_recurrent_mixing)
-    note_cuts(info, groups, diagnostics);
+    note_cuts(info, groups, relations, diagnostics);
   VerdictMaker maker(info, relations, options, diagnostics);
   std::vector<ParameterVerdict> out;
   for (const Path& p : info.param_paths()) out.push_back(maker.of(p));
