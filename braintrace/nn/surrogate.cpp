@@ -2,7 +2,6 @@
 // The table of stand-in derivatives and the op they are attached to.
 #include "braintrace/nn/surrogate.h"
 
-#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -67,8 +66,9 @@ Value constant_like(const Value& x, double c) { return c * ones_like(x); }
 
 using P = std::span<const double>;
 
-const auto& table() {
-  static const std::array entries = {
+// Two lists only because one would be too long to read.
+std::vector<SurrogateDef> first_entries() {
+  return {
       SurrogateDef{
           "ReluGrad",
           {{"alpha", 0.3}, {"width", 1}},
@@ -103,13 +103,15 @@ const auto& table() {
                      return select(abs(x) <= p[1], constant_like(x, 0.5 / p[1]), p[0]);
                    }},
       SurrogateDef{"SquarewaveFourierSeries", {{"n", 2}, {"T", 8}}, fourier_series},
-      SurrogateDef{"S2NN",
-                   {{"alpha", 4}, {"beta", 1}},
-                   [](const Value& x, P p) {
+      SurrogateDef{"S2NN", {{"alpha", 4}, {"beta", 1}}, [](const Value& x, P p) {
                      // The unused side must stay finite: x + 1 is zero at -1.
                      return select(x < 0, logistic_slope(x, p[0]),
                                    p[1] / (maximum(x, 0) + 1));
-                   }},
+                   }}};
+}
+
+std::vector<SurrogateDef> other_entries() {
+  return {
       SurrogateDef{
           "QPseudoSpike",
           {{"alpha", 2}},
@@ -152,8 +154,16 @@ const auto& table() {
                    [](const Value& x, P p) {
                      return select(abs(x) <= p[0] / 2, constant_like(x, 1 / p[0]), 0);
                    }},
-      SurrogateDef{"StraightThrough", {}, [](const Value& x, P) { return ones_like(x); }},
-  };
+      SurrogateDef{
+          "StraightThrough", {}, [](const Value& x, P) { return ones_like(x); }}};
+}
+
+const std::vector<SurrogateDef>& table() {
+  static const std::vector<SurrogateDef> entries = [] {
+    std::vector<SurrogateDef> all = first_entries();
+    for (const SurrogateDef& d : other_entries()) all.push_back(d);
+    return all;
+  }();
   return entries;
 }
 
