@@ -9,6 +9,7 @@
 #include "braintrace/etrace/cut_set.h"
 #include "braintrace/etrace/hidden_group.h"
 #include "braintrace/etrace/position_graph.h"
+#include "braintrace/etrace/region_flow.h"
 
 namespace braintrace {
 namespace {
@@ -126,6 +127,7 @@ class GroupFinder {
     g.is_diagonal_recurrence = !options_.include_recurrent_mixing;
     g.check_consistent_varshape();
     add_transition(g);
+    note_mixing_regions(g);
     if (options_.sparse_n) g.snap = group_snap_pattern(g, options_, diagnostics_);
     if (g.members.size() > 1)
       diagnostics_.note({.kind = DiagnosticKind::hidden_group_merged,
@@ -147,6 +149,25 @@ class GroupFinder {
     g.transition_program = std::move(sub.graph);
     g.transition_constants = std::move(sub.constants);
     g.cuts = inf.cuts;
+  }
+
+  // A loop or branch left in the program whose body mixes the state: outside the
+  // transition.
+  void note_mixing_regions(const HiddenGroup& g) const {
+    std::set<std::size_t> seen;
+    for (const Use& u : g.cuts) {
+      const Node& n = info_.index->node(u.node);
+      if (!region_mixes(n, u.input) || !seen.insert(u.node).second) continue;
+      diagnostics_.note({.kind = DiagnosticKind::control_flow_recurrent_mixing,
+                         .level = DiagnosticLevel::warning,
+                         .message = fmt::format(
+                             "the body of a {}{} mixes the positions of {}; it is left "
+                             "out of the transition",
+                             n.op->name, n.loc ? " at " + to_string(n.loc) : "",
+                             path_list(g.hidden_paths())),
+                         .primitive = std::string(n.op->name),
+                         .hidden_paths = g.hidden_paths()});
+    }
   }
 
   const ModuleInfo& info_;

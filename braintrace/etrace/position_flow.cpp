@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "braintrace/etrace/region_flow.h"
 #include "braintrace/ir/lowering.h"
+#include "braintrace/ops/region_view.h"
 
 namespace braintrace {
 namespace {
@@ -76,10 +78,9 @@ class Walk {
        const std::set<ValueId>& stop_at)
       : index_(index), positions_(positions), options_(options), stop_at_(stop_at) {}
 
-  Influence run(std::span<const ValueId> sources) {
-    for (ValueId v : sources) {
-      const std::int64_t rank = index_.graph().type(v).rank();
-      out_.reached.emplace(v, source_alignment(positions_, rank));
+  Influence run(const std::map<ValueId, Alignment>& sources) {
+    for (const auto& [v, alignment] : sources) {
+      out_.reached.emplace(v, alignment);
       for (const Use& u : index_.uses(v)) pending_.insert(u.node);
     }
     while (!pending_.empty()) {
@@ -106,7 +107,7 @@ class Walk {
     const Graph& g = index_.graph();
     const Use use{i, input};
     if (is_structural_etp(n) && !options_.cross_etp) return cut(use);
-    const bool product = is_product(g, n) && !n.op->etp;
+    const bool product = (is_product(g, n) && !n.op->etp) || region_mixes(n, input);
     if (options_.mixing_is_kept && product && !options_.cross_products) return cut(use);
     bool any = false;
     for (std::size_t o = 0; o < n.outputs.size(); ++o) {
@@ -167,6 +168,8 @@ bool stands_on(const Alignment& a, const Shape& value_shape, const Shape& positi
 std::optional<Alignment> through(const Graph& g, const Node& n, std::size_t input,
                                  std::size_t output, const Alignment& in,
                                  const Shape& positions) {
+  if (as_scan(n) || as_while(n) || as_cond(n))
+    return through_region(g, n, input, output, in, positions);
   const NodeTypes types = types_of(g, n);
   const Signature s{types.in, types.out, n.attrs};
   const Shape& from = types.in[input].shape;
@@ -190,6 +193,16 @@ std::optional<Alignment> through(const Graph& g, const Node& n, std::size_t inpu
 Influence influence_of(const GraphIndex& index, std::span<const ValueId> sources,
                        const Shape& positions, const FlowOptions& options,
                        const std::set<ValueId>& stop_at) {
+  std::map<ValueId, Alignment> aligned;
+  for (ValueId v : sources)
+    aligned[v] = source_alignment(positions, index.graph().type(v).rank());
+  return influence_from(index, aligned, positions, options, stop_at);
+}
+
+Influence influence_from(const GraphIndex& index,
+                         const std::map<ValueId, Alignment>& sources,
+                         const Shape& positions, const FlowOptions& options,
+                         const std::set<ValueId>& stop_at) {
   return Walk(index, positions, options, stop_at).run(sources);
 }
 

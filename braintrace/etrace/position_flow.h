@@ -55,6 +55,12 @@ Influence influence_of(const GraphIndex& index, std::span<const ValueId> sources
                        const Shape& positions, const FlowOptions& options,
                        const std::set<ValueId>& stop_at = {});
 
+// The same from sources that already stand on the positions in some way.
+Influence influence_from(const GraphIndex& index,
+                         const std::map<ValueId, Alignment>& sources,
+                         const Shape& positions, const FlowOptions& options,
+                         const std::set<ValueId>& stop_at = {});
+
 // A product of two data operands (matrix product or convolution), trainable or not.
 bool is_product(const Graph& g, const Node& n);
 

@@ -282,3 +282,28 @@ TEST_CASE("a bad control-flow policy is refused with its values") {
   o.control_flow.fixpoint_iteration_limit = 0;
   CHECK_THROWS_AS(m.compile(o), UserError);
 }
+
+TEST_CASE(
+    "a loop whose body keeps positions is part of the transition, one that mixes is "
+    "not") {
+  for (bool mixes : {false, true}) {
+    MicroModel m([mixes](MicroModel& s, Value x) {
+      const Value y = matmul(x, s.w());
+      const Value h = s.h();
+      const Array ring = full({4, 4}, 0.1, DType::f64);
+      const auto body = [&](const Values& c) {
+        return Values{c[0] + 1, mixes ? dot(c[1], ring) : 0.9 * c[1]};
+      };
+      s.set("h", while_loop([](const Values& c) { return Values{c[0] < 3}; }, body,
+                            {scalar(0, DType::i32), h})[1]);
+      return s.h() + y;
+    });
+    m.hidden("h", {4}).param("w", {4, 4});
+    const ETraceGraph g = m.compile();
+    CHECK(g.hidden_groups[0].has_recurrence == !mixes);
+    CHECK((first(g, Kind::control_flow_recurrent_mixing) != nullptr) == mixes);
+    CHECK(jacobian_of(g).at(0) == doctest::Approx(mixes ? 0.0 : 0.729));
+    CHECK((first(m.compile(compat()), Kind::control_flow_recurrent_mixing) != nullptr) ==
+          mixes);
+  }
+}
