@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/etrace/snap_pattern.h"
+
+#include <doctest/doctest.h>
+
+#include "braintrace/testing/micro_model.h"
+
+using namespace braintrace;
+using namespace braintrace::testing;
+
+namespace {
+
+// p reads p - 1 on a ring of n
+std::vector<bool> ring(std::int64_t n) {
+  std::vector<bool> a(static_cast<std::size_t>(n * n), false);
+  for (std::int64_t p = 0; p < n; ++p)
+    a[static_cast<std::size_t>(p * n + (p + n - 1) % n)] = true;
+  return a;
+}
+
+SparseStructure ring_structure(std::int64_t n) {
+  SparseStructure s{.in = n, .out = n};
+  for (std::int64_t q = 0; q < n; ++q) {
+    s.rows.push_back(q);
+    s.cols.push_back((q + 1) % n);
+  }
+  return coo_structure(n, n, s.rows, s.cols);
+}
+
+const SnapPattern& pattern_of(const ETraceGraph& g) { return *g.hidden_groups[0].snap; }
+
+CompileOptions snap_options(std::int64_t n, CompileOptions base = {}) {
+  base.include_recurrent_mixing = true;
+  base.sparse_n = n;
+  return base;
+}
+
+}  // namespace
+
+TEST_CASE("closing a ring over n steps reaches n positions") {
+  for (std::int64_t n = 1; n <= 7; ++n) {
+    const SnapPattern s = snap_pattern({.axes = {ring(7)}}, {7}, n);
+    CHECK(s.num_neighbour() == n);
+    CHECK(s.neighbours[0][0] == 0);
+    CHECK(s.is_degenerate() == (n == 1));
+    CHECK(s.is_saturated() == (n == 7));
+  }
+  CHECK_THROWS_WITH_AS(snap_pattern({.axes = {ring(7)}}, {7}, 0),
+                       "close_adjacency: n must be >= 1, got 0", UserError);
+}
+
+TEST_CASE(
+    "neighbours are the positions influenced: own one first, the others ascending") {
+  const SnapPattern s = snap_pattern({.axes = {ring(5)}}, {5}, 3);
+  CHECK(s.neighbours[4] == std::vector<std::int64_t>{4, 0, 1});
+  CHECK(s.neighbours[1] == std::vector<std::int64_t>{1, 2, 3});
+}
+
+TEST_CASE("short rows are padded with the own position, marked invalid") {
+  // 0 is read by 1 and 2; nobody reads 1 or 2
+  const std::vector<bool> fan = {false, false, false, true, false,
+                                 false, true,  false, false};
+  const SnapPattern s = snap_pattern({.axes = {fan}}, {3}, 2);
+  CHECK(s.neighbours[0] == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(s.neighbours[2] == std::vector<std::int64_t>{2, 2, 2});
+  CHECK(s.valid[2] == std::vector<bool>{true, false, false});
+  CHECK(!s.is_saturated());
+}
+
+TEST_CASE("axes multiply: a batch axis stays apart") {
+  const std::vector<bool> own = {true, false, false, true};
+  const SnapPattern s = snap_pattern({.axes = {own, ring(3)}}, {2, 3}, 2);
+  CHECK(s.num_neighbour() == 2);
+  CHECK(s.neighbours[5] == std::vector<std::int64_t>{5, 3});
+}
+
+TEST_CASE("a sparse recurrent op gives its own pattern, in both modes") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value h = s.h();
+    s.set("h", tanh(x + sparse_matmul(h, s.w(), ring_structure(7))));
+    return s.h();
+  });
+  m.hidden("h", {7}).param("w", {7});
+  for (const CompileOptions& base : {CompileOptions{}, compat()}) {
+    const ETraceGraph g = m.compile(snap_options(2, base), {7});
+    CHECK(pattern_of(g).num_neighbour() == 2);
+    CHECK(pattern_of(g).neighbours[3] == std::vector<std::int64_t>{3, 4});
+  }
+}
+
+TEST_CASE(
+    "[x, h] W stays inside a sample by default and spreads over the batch in compat") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value h = s.h();
+    s.set("h", tanh(matmul(concat({x, h}), s.w())));
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {7, 4});
+  init_all_states(m, {.batch_size = 2, .dtype = DType::f64});
+  const std::vector<Array> x = {ones({2, 3}, DType::f64)};
+  const ETraceGraph sound = compile_etrace_graph(m, x, snap_options(2));
+  CHECK(pattern_of(sound).num_neighbour() == 4);
+  CHECK(pattern_of(sound).neighbours[5] == std::vector<std::int64_t>{5, 4, 6, 7});
+  const ETraceGraph reference = compile_etrace_graph(m, x, snap_options(2, compat()));
+  CHECK(pattern_of(reference).num_neighbour() == 8);
+  CHECK(reference.explain({.kind = DiagnosticKind::snap_pattern_conservative}).size() ==
+        1);
+}
+
+TEST_CASE("a widened Jacobian above the ceiling is refused with its sizes") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value h = s.h();
+    s.set("h", tanh(x + matmul(h, s.w())));
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {4, 4});
+  CompileOptions o = snap_options(2);
+  o.snap_max_jacobian_elements = 63;
+  CHECK_THROWS_WITH_AS(m.compile(o), doctest::Contains("64 elements (P=4, K=4, S=1)"),
+                       UserError);
+}
