@@ -9,7 +9,7 @@ packages=(
   zlib1g-dev libhdf5-dev
   doctest-dev librapidcheck-dev libbenchmark-dev
   python3 python3-dev python3-numpy pybind11-dev
-  graphviz clang-format codespell
+  graphviz libgraphviz-dev clang-format codespell
 )
 
 missing=()

@@ -136,7 +136,7 @@ const OpDef scan_op = {
     .infer = infer,
     .eval = eval,
     .lower = lower,
-    .code = "scan($0, length={length})",
+    .code = "scan({body}, {length}, $*)",
     .jvp_region = scan_jvp,
     .transpose = scan_transpose,
     .batch = scan_batch,
