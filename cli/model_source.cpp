@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_source.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "braintrace/base/error.h"
+#include "braintrace/nn/model_registry.h"
+
+namespace braintrace::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Input {
+  Shape shape;  // without batch
+  DType dtype = DType::f32;
+};
+
+bool is_file_name(const std::string& model) {
+  return model.ends_with(".json") || std::filesystem::is_regular_file(model);
+}
+
+// The JSON object behind a request. A kind becomes {"kind": ...}.
+json source_of(const std::string& model) {
+  if (!is_file_name(model)) {
+    const std::vector<std::string> kinds = nn::model_kinds();
+    BT_REQUIRE(std::find(kinds.begin(), kinds.end(), model) != kinds.end(),
+               fmt::format("unknown model '{}'; known: {}; or give a file.json", model,
+                           fmt::join(kinds, ", ")));
+    return {{"kind", model}};
+  }
+  std::ifstream in(model, std::ios::binary);
+  BT_REQUIRE(in, fmt::format("cannot read the model file '{}'", model));
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  json j = json::parse(text, nullptr, false);
+  BT_REQUIRE(j.is_object(), fmt::format("'{}' does not hold a JSON object", model));
+  return j;
+}
+
+Shape shape_from(const json& j, const char* what) {
+  Shape shape;
+  const bool is_list = j.is_array();
+  BT_REQUIRE(is_list || j.is_number_integer(),
+             fmt::format("{} must be a list of sizes", what));
+  for (const json& n : is_list ? j : json::array({j})) {
+    BT_REQUIRE(
+        n.is_number_integer() && n.get<std::int64_t>() > 0,
+        fmt::format("{} must hold positive whole numbers, got {}", what, n.dump()));
+    shape.push_back(n.get<std::int64_t>());
+  }
+  return shape;
+}
+
+Shape shape_from_text(const std::string& text) {
+  Shape shape;
+  std::size_t at = 0;
+  while (at <= text.size()) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    std::int64_t size = 0;
+    const auto done = std::from_chars(text.data() + at, text.data() + end, size);
+    BT_REQUIRE(done.ec == std::errc() && done.ptr == text.data() + end && size > 0 &&
+                   size < (std::int64_t{1} << 31),
+               fmt::format("--input must be sizes like 10 or 1,28,28, got '{}'", text));
+    shape.push_back(size);
+    at = end + 1;
+  }
+  return shape;
+}
+
+// Inputs of a recorded run: [T, (batch,) ...].
+Input recorded_input(const json& run) {
+  const json& inputs = run["inputs"];
+  BT_REQUIRE(inputs.is_object() && inputs.contains("shape") && inputs["shape"].is_array(),
+             "the recorded run has no inputs.shape");
+  const bool lanes = run.contains("batch") && run["batch"].is_number_integer();
+  const std::size_t skipped = lanes ? 2 : 1;
+  BT_REQUIRE(inputs["shape"].size() >= skipped, "inputs.shape has too few axes");
+  Input in;
+  for (std::size_t i = skipped; i < inputs["shape"].size(); ++i)
+    in.shape.push_back(shape_from(inputs["shape"][i], "inputs.shape").front());
+  if (inputs.value("dtype", "") == "int32") in.dtype = DType::i32;
+  return in;
+}
+
+std::int64_t size_or(const json& model, const char* name, std::int64_t otherwise) {
+  return model.contains(name) ? shape_from(model[name], name).front() : otherwise;
+}
+
+// What the model says about its input.
+Input own_input(const json& source) {
+  if (source.contains("inputs")) return recorded_input(source);
+  const json& model = source.contains("model") ? source["model"] : source;
+  if (model.contains("in_shape")) return {shape_from(model["in_shape"], "in_shape")};
+  const std::string kind =
+      model.contains("kind") && model["kind"].is_string() ? model["kind"] : json("");
+  if (kind == "conv_rnn") {
+    const std::int64_t size = size_or(model, "size", 28);
+    return {{1, size, size}};
+  }
+  if (kind == "single_rnn" || kind == "two_layer_gru")
+    return {{size_or(model, "n_in", 10)}};
+  BT_REQUIRE(
+      model.contains("n_in"),
+      fmt::format("the shape of the input of model '{}' is not known: give --input",
+                  kind));
+  return {shape_from(model["n_in"], "n_in")};
+}
+
+std::optional<std::int64_t> recorded_batch(const json& source) {
+  if (!source.contains("batch") || !source["batch"].is_number_integer()) return {};
+  if (source.value("mode", "") != "batch") return {};
+  return source["batch"].get<std::int64_t>();
+}
+
+}  // namespace
+
+LoadedModel load_model(const ModelRequest& request) {
+  const json source = source_of(request.model);
+  LoadedModel out;
+  out.title = std::filesystem::path(request.model).stem().string();
+  out.module = nn::build_model(source.dump());
+  std::vector<Input> inputs;
+  for (const std::string& text : request.inputs)
+    inputs.push_back({shape_from_text(text)});
+  if (inputs.empty()) inputs.push_back(own_input(source));
+  const auto batch = request.batch ? request.batch : recorded_batch(source);
+  out.batched = batch.has_value();
+  for (Input& in : inputs) {
+    if (batch) in.shape.insert(in.shape.begin(), *batch);
+    out.inputs.push_back(zeros(in.shape, in.dtype));
+  }
+  init_all_states(*out.module, {.batch_size = batch});
+  return out;
+}
+
+}  // namespace braintrace::cli
