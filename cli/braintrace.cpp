@@ -81,7 +81,10 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    return complain(kWrongUse, e.what());
+    const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
+    return complain(kWrongUse,
+                    unknown ? fmt::format("unknown command '{}'; there is: show", argv[1])
+                            : std::string(e.what()));
   }
   cli::LoadedModel model;
   CompileOptions options;

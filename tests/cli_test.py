@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The program `braintrace`: what it prints, and how it refuses.
+
+Usage: cli_test.py PROGRAM ROOT
+"""
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+PROGRAM, ROOT = sys.argv[1], Path(sys.argv[2])
+MODELS = ("single_rnn", "two_layer_gru", "conv_rnn")
+RULE = "=" * 120
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], text=True, capture_output=True, timeout=60)
+
+
+class Cli(unittest.TestCase):
+    def output(self, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+        return done.stdout
+
+    def refuses(self, code, message, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), arguments)
+        self.assertTrue(done.stderr.startswith("braintrace: "), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn(message, done.stderr)
+
+
+class Show(Cli):
+    def test_compat_text_is_the_text_of_the_reference(self):
+        self.assertEqual(self.output("show", "--model", "single_rnn", "--compat"), RULE + """
+The hidden groups are:
+
+   Group 0: [('rnn', 'h')]
+
+
+The weight parameters which are associated with the hidden states are:
+
+   Weight 0: ('rnn', 'W', 'weight')  is associated with hidden group 0
+
+
+The non-etrace weight parameters are:
+
+   Weight 0: ('out', 'weight')  (excluded: relation_excluded_non_temporal)
+
+
+
+""")
+
+    def test_default_text_ends_with_a_verdict_per_parameter(self):
+        text = self.output("show", "--model", "conv_rnn")
+        table = text[text.index("Every parameter has one verdict:"):]
+        self.assertRegex(table, r"\('conv', 'weight'\) +dense ")
+        self.assertRegex(table, r"\('rnn', 'W', 'weight'\) +direct ")
+        self.assertRegex(table, r"\('out', 'weight'\) +local +it reaches no hidden state")
+
+    def test_verbose_levels(self):
+        line = self.output("show", "--model", "single_rnn", "--verbose", "0")
+        self.assertEqual(line, "CompilationReport(hidden_groups=1, etrace_weights=2, "
+                               "excluded_weights=1, warnings=1, errors=0)\n")
+        self.assertNotIn("[warning]", self.output("show", "--model", "single_rnn"))
+        self.assertIn("[warning] relation_excluded_non_temporal",
+                      self.output("show", "--model", "single_rnn", "--verbose", "2"))
+
+    def test_every_format_of_every_model(self):
+        for model in MODELS:
+            made = {f: self.output("show", "--model", model, "--format", f)
+                    for f in ("code", "ir", "dot", "svg", "html", "json")}
+            self.assertTrue(made["code"].startswith("auto step(auto x0,"))
+            self.assertTrue(made["ir"].startswith("in %0:f32["))
+            self.assertTrue(made["dot"].startswith("digraph "))
+            ElementTree.fromstring(made["svg"])
+            self.assertTrue(made["html"].startswith("<!DOCTYPE html>"))
+            self.assertEqual(set(json.loads(made["json"])),
+                             {"hidden_groups", "relations", "excluded_weights",
+                              "dynamic_states", "diagnostics", "verdicts", "cuts"})
+
+    def test_pictures_of_the_program(self):
+        graph = self.output("show", "--model", "single_rnn", "--format", "dot")
+        program = self.output("show", "--model", "single_rnn", "--format", "dot",
+                              "--what", "program")
+        self.assertIn("cluster_group_0", graph)
+        self.assertNotIn("cluster_group_0", program)
+        self.assertIn("rnn/h at exit", program)
+
+    def test_options_change_the_graph(self):
+        def kinds(*more):
+            text = self.output("show", "--model", "two_layer_gru", "--format", "json", *more)
+            return {v["path"]: v["verdict"] for v in json.loads(text)["verdicts"]}
+        self.assertEqual(kinds()["rnn1/Wr/weight"], "dense")
+        self.assertEqual(kinds("--set", "weight_paths=local")["rnn1/Wr/weight"], "local")
+
+    def test_batch_is_the_first_axis_of_the_states(self):
+        text = self.output("show", "--model", "single_rnn", "--batch", "3", "--format", "json")
+        found = json.loads(text)
+        self.assertEqual(found["hidden_groups"][0]["varshape"], [3, 32])
+        self.assertEqual(found["relations"][0]["primitive"], "etp_mm")
+
+    def test_models_and_recorded_runs_from_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "small.json"
+            file.write_text('{"kind": "single_rnn", "n_in": 3, "n_rec": 4}')
+            made = json.loads(self.output("show", "--model", str(file), "--format", "json"))
+            self.assertEqual(made["hidden_groups"][0]["varshape"], [4])
+        recorded = ROOT / "tests/goldens/op_embed_leaky_drtrl_xent_b3.json"
+        expected = json.loads(recorded.read_text())["expected"]["graph"]
+        made = json.loads(self.output("show", "--model", str(recorded), "--compat",
+                                      "--format", "json"))
+        self.assertEqual(made["hidden_groups"], expected["hidden_groups"])
+
+    def test_out_writes_a_file_and_prints_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "page.html"
+            self.assertEqual(self.output("show", "--model", "single_rnn", "--format", "html",
+                                         "--out", str(file)), "")
+            self.assertIn("</html>", file.read_text())
+
+
+class Refusals(Cli):
+    def test_wrong_use_is_exit_code_2(self):
+        for message, arguments in (
+                ("unknown model 'nope'; known: ", ["--model", "nope"]),
+                ("cannot read the model file", ["--model", "absent.json"]),
+                ("--format: pdf not in", ["--model", "single_rnn", "--format", "pdf"]),
+                ("--verbose", ["--model", "single_rnn", "--verbose", "7"]),
+                ("--batch", ["--model", "single_rnn", "--batch", "0"]),
+                ("--set needs name=value", ["--model", "single_rnn", "--set", "mixing"]),
+                ("no option 'nope'", ["--model", "single_rnn", "--set", "nope=1"]),
+                ("--input must be sizes", ["--model", "single_rnn", "--input", "1x2"]),
+                ("--model is required", [])):
+            with self.subTest(message):
+                self.refuses(2, message, "show", *arguments)
+
+    def test_an_unknown_input_shape_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "stack.json"
+            layer = {"name": "rnn", "class": "GRUCell", "args": {"in_size": 3, "out_size": 4}}
+            file.write_text(json.dumps({"kind": "sequential", "layers": [layer]}))
+            self.refuses(2, "give --input", "show", "--model", str(file))
+            self.assertIn("rnn", self.output("show", "--model", str(file), "--input", "3"))
+
+    def test_no_command_is_exit_code_2(self):
+        self.refuses(2, "subcommand")
+        self.refuses(2, "unknown command 'paint'; there is: show", "paint")
+
+    def test_a_model_that_does_not_compile_is_exit_code_1(self):
+        self.refuses(1, "must have 10 entries", "show", "--model", "single_rnn",
+                     "--input", "11")
+
+    def test_a_file_that_cannot_be_written_is_exit_code_1(self):
+        self.refuses(1, "cannot write", "show", "--model", "single_rnn", "--out",
+                     "/nonexistent/page.html")
+
+    def test_broken_model_files_are_exit_code_2(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for text in ("", "[]", "{", '{"kind": 3}', '{"kind": "single_rnn", "n_in": -1}',
+                         '{"kind": "single_rnn", "n_in": "x"}', '{"model": 3}',
+                         '{"kind": "single_rnn", "size": 3}'):
+                file = Path(folder) / "broken.json"
+                file.write_text(text)
+                with self.subTest(text):
+                    self.refuses(2, "", "show", "--model", str(file))
+
+
+class Help(Cli):
+    def test_help_shows_examples(self):
+        self.assertIn("braintrace show --model single_rnn", self.output("--help"))
+        self.assertIn("--format", self.output("show", "--help"))
+
+    def test_version(self):
+        self.assertRegex(self.output("--version"), r"^braintrace \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]])
