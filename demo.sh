@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs the demo: a recurrent step, its program, its gradient.
+# Builds and runs the demo: three models, the graphs the compiler finds in them, pictures of
+# these in build/demo, and a checked gradient.
 set -euo pipefail
 cd "$(dirname "$0")"
 
