@@ -18,7 +18,7 @@ using internal::dot_string;
 using internal::html_escape;
 using internal::wrapped;
 
-constexpr std::size_t kReasonWidth = 46;
+constexpr std::size_t kReasonWidth = 46, kNoteWidth = 34;
 
 struct Look {
   std::string_view style, color, fill;
@@ -50,7 +50,7 @@ Cuts cuts_between_groups(const ETraceGraph& g) {
   Cuts cuts;
   for (const CutEntry& c :
        cut_set(g.module_info, g.hidden_groups, g.hidden_param_op_relations)) {
-    const std::string op = c.weight_path ? c.op + " " + to_slashes(*c.weight_path) : c.op;
+    const std::string op = c.weight_path ? to_slashes(*c.weight_path) : c.op;
     for (const Path& from : c.from) {
       for (const Path& to : c.to) {
         const auto a = g.hid_path_to_group.find(from), b = g.hid_path_to_group.find(to);
@@ -71,18 +71,30 @@ std::string first_few(const std::vector<std::string>& ops) {
   return ops.size() > kShown ? fmt::format("{}, +{}", text, ops.size() - kShown) : text;
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
 std::string group_label(const HiddenGroup& g, const Cuts& cuts) {
   const std::string size = g.varshape().empty() ? "scalar" : shape_text(g.varshape());
   std::string label = fmt::format("group {} · {}", g.index, size);
   if (g.num_state() > 1) label += fmt::format(" · {} states", g.num_state());
+  if (g.has_recurrence) label += " · recurrent";
   for (const auto& [ends, ops] : cuts) {
     if (ends.first != g.index) continue;
     const std::string beyond =
         ends.second == g.index ? "" : fmt::format(" to group {}", ends.second);
-    label += fmt::format(
-        "<br align=\"left\"/><font point-size=\"9\" color=\"#cf222e\">"
-        "cut{} at {}</font>",
-        beyond, html_escape(first_few(ops)));
+    const std::string note = fmt::format("cut{} at {}", beyond, first_few(ops));
+    for (const std::string& line : lines_of(wrapped(note, kNoteWidth)))
+      label += fmt::format(
+          "<br align=\"left\"/><font point-size=\"9\" color=\"#cf222e\">{}</font>",
+          html_escape(line));
   }
   return "<" + label + "<br align=\"left\"/>>";
 }
@@ -98,14 +110,7 @@ std::string group_cluster(const HiddenGroup& g, const Cuts& cuts) {
         "    {} [label={}, class=\"hidden\", shape=ellipse, style=filled, "
         "color=\"#1a7f37\", fillcolor=\"#ffffff\"];\n",
         hidden_id(h.path), dot_string(to_slashes(h.path)));
-  text += "  }\n";
-  if (g.has_recurrence)
-    text += fmt::format(
-        "  {0}:e -> {0}:e [class=\"recurrence\", color=\"#1a7f37\", tooltip=\"the past "
-        "of "
-        "the group reaches its next step, position by position\"];\n",
-        hidden_id(g.members.front().path));
-  return text;
+  return text + "  }\n";
 }
 
 std::string weight_types(const ETraceGraph& g, const Path& path) {
@@ -150,6 +155,15 @@ std::string weight_node(const ETraceGraph& g, const ParameterVerdict& v,
       "fillcolor=\"{}\", tooltip={}];\n",
       weight_id(v.path), dot_string(label), to_string(v.verdict), dot_string(look.style),
       look.color, look.fill, dot_string(v.reason));
+}
+
+// All hidden states stand in one column, right of the weights.
+std::string hidden_column(const ETraceGraph& g) {
+  if (g.hidden_groups.empty()) return "";
+  std::string text = "  { rank=same;";
+  for (const HiddenGroup& group : g.hidden_groups)
+    for (const HiddenVar& h : group.members) text += " " + hidden_id(h.path) + ";";
+  return text + " }\n";
 }
 
 std::vector<Path> parameters_of(const HiddenParamOpRelation& r) {
@@ -226,7 +240,7 @@ std::vector<const ParameterVerdict*> traced_in_order(const ETraceGraph& g) {
 std::string untraced_cluster(const ETraceGraph& g) {
   std::string nodes;
   for (const ParameterVerdict& v : g.verdicts)
-    if (!is_traced(v)) nodes = "  " + weight_node(g, v, {}) + nodes;
+    if (!is_traced(v)) nodes += "  " + weight_node(g, v, {});
   if (nodes.empty()) return "";
   return "  subgraph cluster_untraced {\n"
          "    label=\"without a trace\"; class=\"untraced\"; style=\"rounded,dashed\"; "
@@ -251,7 +265,7 @@ std::string to_dot(const ETraceGraph& g) {
     text += group_cluster(*it, cuts);
   for (const HiddenParamOpRelation& r : g.hidden_param_op_relations)
     text += relation_edges(g, r);
-  return text + cut_edges(g, cuts) + "}\n";
+  return text + cut_edges(g, cuts) + hidden_column(g) + "}\n";
 }
 
 }  // namespace braintrace

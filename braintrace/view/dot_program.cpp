@@ -6,6 +6,7 @@
 #include "braintrace/etrace/cut_set.h"
 #include "braintrace/ir/op_def.h"
 #include "braintrace/ir/print.h"
+#include "braintrace/view/code_template_impl.h"
 #include "braintrace/view/dot.h"
 #include "braintrace/view/dot_impl.h"
 #include "braintrace/view/step_names.h"
@@ -40,6 +41,12 @@ std::string attribute_text(const Node& n) {
   return text;
 }
 
+std::string label_of(const Graph& g, const Node& n) {
+  if (has(n.op->traits, Trait::constant))
+    return internal::attribute_code(*n.attrs.find("value"));
+  return node_name(g, n) + attribute_text(n);
+}
+
 std::string input_node(ValueId v, const std::string& name, const Type& type) {
   return fmt::format(
       "  {} [label={}, shape=ellipse, style=filled, fillcolor=\"#e6f6ea\", "
@@ -61,9 +68,9 @@ std::string program(const Graph& g, const view::StepNames& names) {
     const Node& n = g.nodes()[i];
     const std::string id = fmt::format("n{}", i);
     for (ValueId v : n.outputs) origin[v.index] = id;
-    text += fmt::format("  {} [label={}, {}, tooltip={}];\n", dot_string(id),
-                        dot_string(node_name(g, n) + attribute_text(n)), look_of(n),
-                        dot_string(to_string(n.loc)));
+    text +=
+        fmt::format("  {} [label={}, {}, tooltip={}];\n", dot_string(id),
+                    dot_string(label_of(g, n)), look_of(n), dot_string(to_string(n.loc)));
     for (ValueId v : n.inputs)
       text += fmt::format("  {} -> {} [label={}];\n", dot_string(origin[v.index]),
                           dot_string(id), dot_string(to_string(g.type(v))));
@@ -80,7 +87,7 @@ std::string program(const Graph& g, const view::StepNames& names) {
         "  {} [label={}, shape=ellipse, style=filled, fillcolor=\"#fbefff\", "
         "color=\"#8250df\", class=\"output\"];\n  {} -> {} [label={}];\n",
         dot_string(id),
-        dot_string(named ? it->second + " at exit" : fmt::format("out {}", position - 1)),
+        dot_string(named ? it->second : fmt::format("out {}", position - 1)),
         dot_string(origin[v.index]), dot_string(id), dot_string(to_string(g.type(v))));
   }
   return text + "}\n";

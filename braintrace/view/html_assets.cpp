@@ -97,8 +97,6 @@ button:hover { border-color: var(--soft); }
 .stage .relation.dense path { stroke: var(--dense); }
 .stage .relation.dense polygon { stroke: var(--dense); fill: var(--dense); }
 .stage .relation.dense text { fill: var(--dense); }
-.stage .recurrence path { stroke: var(--group); }
-.stage .recurrence polygon { stroke: var(--group); fill: var(--group); }
 .stage .cut path, .stage .cut polygon, .stage .cut polyline { stroke: var(--refused); }
 .stage .cut polygon { fill: var(--refused); }
 .stage .cut text { fill: var(--refused); }

@@ -27,7 +27,7 @@ std::string exit_comment(const std::string& line, const view::StepNames& names) 
     const auto next = defined.find(", %");
     defined = next == std::string_view::npos ? "" : defined.substr(next + 2);
   }
-  return out.empty() ? out : out + " at exit";
+  return out;
 }
 
 std::vector<Line> input_lines(const StepModel& step, const view::StepNames& names) {

@@ -41,7 +41,7 @@ TEST_CASE("program text names arguments, states and outputs where they are defin
 %3:f32[3] = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[], rhs_contract=[0]} %0 %1
 %4:f32[3] = add %3 %2
 %5:f32[3] = tanh %4                  // h at exit
-%6:f32[] = reduce_sum {axes=[0]} %5  // y0 at exit
+%6:f32[] = reduce_sum {axes=[0]} %5  // y0
 out %6 %1 %5
 )");
 }
@@ -57,6 +57,6 @@ TEST_CASE("step names cover every input and every written state") {
   const StepModel step = step_of(cell);
   const view::StepNames names = view::step_names(step);
   CHECK(names.entry.size() == step.program.inputs().size());
-  CHECK(names.exit.at(step.find({"h"})->out[0]) == "h");
+  CHECK(names.exit.at(step.find({"h"})->out[0]) == "h at exit");
   CHECK(names.exit.at(step.program.outputs()[0]) == "y0");
 }

@@ -34,7 +34,7 @@ StepNames step_names(const StepModel& step) {
   for (const StepState& s : step.states) {
     for (std::size_t i = 0; i < s.in.size(); ++i) {
       names.entry[s.in[i]] = leaf_name(s, i);
-      if (s.written) names.exit.emplace(s.out[i], leaf_name(s, i));
+      if (s.written) names.exit.emplace(s.out[i], leaf_name(s, i) + " at exit");
     }
   }
   for (std::size_t i = 0; i < step.num_outputs; ++i)

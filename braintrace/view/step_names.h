@@ -17,9 +17,9 @@ std::string identifier(std::string_view text);
 
 struct StepNames {
   std::map<ValueId, std::string> entry;  // arguments "x0" and state leaves, by input
-  std::map<ValueId, std::string> exit;   // outputs "y0" and written state leaves
+  std::map<ValueId, std::string> exit;   // outputs "y0", written leaves "rnn/h at exit"
 };
-// A value that is both an output and a state at exit keeps the state's name.
+// A value that is both an output and a state at exit has the state's name.
 StepNames step_names(const StepModel& step);
 
 }  // namespace braintrace::view
