@@ -7,6 +7,6 @@ cd "$(dirname "$0")"
 
 tools/setup.sh
 cmake --preset release >/dev/null
-cmake --build --preset release --target demo
+cmake --build --preset release --target demo braintrace_cli
 echo
 exec build/release/bin/demo "$@"
