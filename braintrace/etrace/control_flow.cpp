@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/etrace/evaluation.h"
+#include "braintrace/etrace/weight_source.h"
 #include "braintrace/ops/region_view.h"
 
 namespace braintrace {
@@ -27,9 +28,19 @@ class ControlFlowCheck : public GraphEvaluation {
   void check(std::size_t i, const Node& n, std::string_view kind) {
     if (info_.descended_nodes.contains(i)) return;
     for (ValueId v : n.inputs)
-      if (const WeightVar* w = info_.weight_at(v)) refuse_weight(n, kind, *w);
+      if (const std::optional<WeightVar> w = weight_behind(v, kind))
+        refuse_weight(n, kind, *w);
     for (ValueId v : n.outputs)
       if (const HiddenVar* h = info_.hidden_at_output(v)) hidden(n, kind, *h);
+  }
+
+  // The weight an input is, or, for loops without reverse mode, is made of alone.
+  std::optional<WeightVar> weight_behind(ValueId v, std::string_view kind) const {
+    if (const WeightVar* w = info_.weight_at(v)) return *w;
+    if (kind != "while" || options_.weight_source == WeightSource::first_found) return {};
+    const Prologue p = prologue_of(info_, v);
+    if (p.parameters.empty() || p.dynamic) return {};
+    return p.parameters.front();
   }
 
   void refuse_weight(const Node& n, std::string_view kind, const WeightVar& w) {

@@ -17,7 +17,15 @@ ReachFinder::ReachFinder(const ModuleInfo& info, const std::vector<HiddenGroup>&
                          const CompileOptions& options)
     : info_(info), groups_(groups), options_(options) {
   for (const HiddenGroup& g : groups)
-    for (const HiddenVar& m : g.members) group_of_[m.out] = g.index;
+    for (ValueId v : outs_of(g)) group_of_[v] = g.index;
+}
+
+// Members of an opened loop are values of its body; here they are the loop's results.
+std::vector<ValueId> ReachFinder::outs_of(const HiddenGroup& g) const {
+  std::vector<ValueId> out;
+  for (const HiddenVar& m : g.members)
+    out.push_back(g.descent ? info_.hidden_at(m.path)->out : m.out);
+  return out;
 }
 
 // Breadth-first from y. `pass_groups`: hidden outputs of these groups are walked through,
@@ -142,8 +150,7 @@ SubProgram ReachFinder::tail(std::size_t node, std::int64_t group,
   const std::set<ValueId> stop =
       options_.mixing == Mixing::sum ? std::set<ValueId>{} : outs_outside({group});
   const Influence inf = influence_of(*info_.index, std::vector{y}, shape, flow, stop);
-  const std::vector<ValueId> outs =
-      groups_[static_cast<std::size_t>(group)].hidden_outvars();
+  const std::vector<ValueId> outs = outs_of(groups_[static_cast<std::size_t>(group)]);
   const std::vector<std::size_t> nodes = nodes_between(*info_.index, inf, outs);
   return extract(*info_.index, nodes, std::vector{y}, outs,
                  [&](Use u) { return inf.kept.contains(u); });

@@ -35,6 +35,7 @@ class ReachFinder {
   bool fits(std::size_t node, const Alignment& a, const HiddenVar& h) const;
   std::vector<ValueId> walk(ValueId y, bool cross_etp,
                             const std::set<std::int64_t>* pass_groups) const;
+  std::vector<ValueId> outs_of(const HiddenGroup& g) const;  // in the step's program
   std::set<ValueId> outs_outside(const std::set<std::int64_t>& groups) const;
 
   const ModuleInfo& info_;

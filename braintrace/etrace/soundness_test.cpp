@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "braintrace/etrace/cut_set.h"
+#include "braintrace/ir/evaluate.h"
 #include "braintrace/testing/micro_model.h"
 
 using namespace braintrace;
@@ -228,6 +229,44 @@ TEST_CASE("a derived weight in a cond makes the cond relevant") {
   const ETraceGraph g = m.compile();
   CHECK(g.hidden_param_op_relations.size() == 2);
   CHECK(verdict_of(g, "w") == Verdict::direct);
+}
+
+TEST_CASE("a derived weight in a while loop is refused by name") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value w = tanh(s.w()), h = s.h();
+    s.set("h", while_loop([](const Values& c) { return Values{c[0] < 3}; },
+                          [&](const Values& c) {
+                            return Values{c[0] + 1, c[1] * w};
+                          },
+                          {scalar(0, DType::i32), h})[1]);
+    return s.h() + x;
+  });
+  m.hidden("h", {4}).param("w", {4});
+  CHECK_THROWS_WITH_AS(m.compile(), doctest::Contains("weight ('w',) is used inside a"),
+                       UserError);
+}
+
+TEST_CASE("a weight outside a long loop keeps its sensitivity to the loop's state") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value in = roll(matmul(x, s.w("u")), 1);
+    const Value w = s.w(), h = s.h();
+    s.set("h", scan([&](const Values& c) { return Values{0.9 * c[0] + matmul(in, w)}; },
+                    {h}, {}, {.length = 20})
+                   .carry[0]);
+    return s.h();
+  });
+  m.hidden("h", {4}).param("u", {4, 4}).param("w", {4, 4});
+  const ETraceGraph g = m.compile();
+  CHECK(verdict_of(g, "u") == Verdict::dense);
+  CHECK(verdict_of(g, "w") == Verdict::direct);
+  const HiddenParamOpRelation& r = g.hidden_param_op_relations[0];
+  REQUIRE(r.path() == Path{"u"});
+  // Its tail ends at the state the step hands out, not at a value of the body.
+  const auto call = g.module_info.jaxpr_call({ones({4}, DType::f64)});
+  std::vector<Array> in;
+  for (ValueId v : r.tail_constants[0]) in.push_back(call.temps.at(v));
+  in.push_back(call.temps.at(r.y));
+  CHECK(eval_graph(r.tails[0], in)[0] == call.etrace_vals.at(Path{"h"}));
 }
 
 TEST_CASE("a shared element-wise weight is traced in a batch") {
