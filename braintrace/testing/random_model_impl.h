@@ -68,6 +68,7 @@ class ModelPlanner {
   ParamState* parameter(const Shape& shape);  // new, or one used before (tied)
   // A weight operand: a parameter behind a prologue, or now and then a constant.
   Compute weight(const Shape& shape);
+  Compute prologue(const Shape& shape);  // always behind a prologue
 
   // ---- states ----
   RandomModel::Plan& plan() { return *model_.plan_; }
@@ -90,7 +91,6 @@ class ModelPlanner {
   void update(std::size_t i);
   Slot next_value(std::size_t i, std::size_t member);
   void add_bystanders();
-  Compute prologue(const Shape& shape);
   Compute dynamic_prologue(const Shape& shape);
 
   RandomModel& model_;

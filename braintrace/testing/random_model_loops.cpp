@@ -172,7 +172,10 @@ Compute state_loop_with_output(ModelPlanner& m, Slot old) {
 Compute state_loop_closed(ModelPlanner& m, Slot old) {
   m.mark("long_scan_closed");
   const std::int64_t kind = m.below(3);
-  return [=, w = m.weight({old.width, old.width})](const Pool& p) {
+  const Shape shape = {old.width, old.width};
+  if (m.chance(0.5))
+    m.tune([](CompileOptions& o) { o.control_flow.etp_in_control_flow = "exclude"; });
+  return [=, w = m.chance(0.6) ? m.prologue(shape) : m.weight(shape)](const Pool& p) {
     const Value weight = w(p);
     const Value init = kind == 0 ? 0.5 * p[old.id] : p[old.id];
     const auto body = [&](const Values& c) {

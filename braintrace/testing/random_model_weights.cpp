@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipes with trainable ops, one per kind.
+// Recipes with trainable ops, one per kind, and what stands before their weights.
 #include "braintrace/testing/random_model_impl.h"
 
 namespace braintrace::testing {
@@ -119,5 +119,56 @@ constexpr ModelRecipe kWeights[] = {dense,  dense,      dense,      of_input, of
 }  // namespace
 
 std::span<const ModelRecipe> weight_recipes() { return kWeights; }
+
+Compute ModelPlanner::weight(const Shape& s) {
+  if (chance(0.04)) {
+    mark("constant_weight");
+    return [c = constant(s)](const Pool&) { return Value(c); };
+  }
+  if (chance(0.35)) return prologue(s);
+  mark("plain_weight");
+  return [w = parameter(s)](const Pool&) { return w->value(); };
+}
+
+Compute ModelPlanner::prologue(const Shape& s) {
+  Shape turned(s.rbegin(), s.rend());
+  switch (below(8)) {
+    case 0:
+      mark("prologue_scale");
+      return [w = parameter(s)](const Pool&) { return 2 * w->value(); };
+    case 1:
+      mark("prologue_mask");
+      return [w = parameter(s), m = constant(s)](const Pool&) { return w->value() * m; };
+    case 2:
+      mark("prologue_tanh");
+      return [w = parameter(s)](const Pool&) { return tanh(w->value()); };
+    case 3:
+      mark("prologue_sum");
+      return [a = parameter(s), b = parameter(s)](const Pool&) {
+        return a->value() + b->value();
+      };
+    case 4:
+      mark("prologue_transpose");
+      return [w = parameter(turned)](const Pool&) { return transpose(w->value()); };
+    case 5:
+      mark("prologue_stopped");
+      return [a = parameter(s), b = parameter(s)](const Pool&) {
+        return a->value() * stop_gradient(b->value());
+      };
+    case 6:
+      mark("prologue_norm");
+      return [w = parameter(s)](const Pool&) { return softmax(w->value()); };
+    default:
+      return dynamic_prologue(s);
+  }
+}
+
+Compute ModelPlanner::dynamic_prologue(const Shape& s) {
+  mark("prologue_dynamic");
+  const Slot gate = any();
+  return [w = parameter(s), gate](const Pool& p) {
+    return w->value() * sigmoid(sum(p[gate.id]));
+  };
+}
 
 }  // namespace braintrace::testing
