@@ -7,6 +7,7 @@
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/ops/registry.h"
 #include "braintrace/view/dot_impl.h"
+#include "braintrace/view/svg.h"
 
 using namespace braintrace;
 
@@ -60,6 +61,23 @@ TEST_CASE("compat draws the reference's relations only") {
   const std::string dot = dot_of("two_layer_gru", {10}, compat());
   CHECK(count(dot, "class=\"relation direct\"") == 4);
   CHECK(count(dot, "class=\"relation dense\"") == 0);
+}
+
+TEST_CASE("64 layers are stacked in one column that is no wider than two layers") {
+  const auto stack = [](int layers) {
+    std::string text = R"({"kind": "sequential", "in_shape": [4], "layers": [)";
+    for (int i = 0; i < layers; ++i)
+      text += (i ? ", " : "") + std::string(R"({"name": "l)") + std::to_string(100 + i) +
+              R"(", "class": "GRUCell", "args": {"in_size": 4, "out_size": 4}})";
+    return dot_of(text + "]}", {4});
+  };
+  // width="533pt" height="418pt"
+  const auto width = [](const std::string& svg) {
+    return std::stod(svg.substr(svg.find("width=\"") + 7));
+  };
+  const std::string deep = stack(64);
+  CHECK(count(deep, "subgraph cluster_group_") == 64);
+  CHECK(width(dot_to_svg(deep)) < 1.2 * width(dot_to_svg(stack(2))));
 }
 
 TEST_CASE("a step's picture carries the names of its states") {

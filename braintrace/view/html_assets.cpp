@@ -211,8 +211,11 @@ std::string html_escape(std::string_view text) {
       case '\'':
         out += "&#39;";
         break;
-      default:
-        out += c;
+      default: {
+        const bool control =
+            static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
+        out += control ? ' ' : c;
+      }
     }
   }
   return out;

@@ -6,7 +6,8 @@
 
 namespace braintrace::internal {
 
-// Safe as text and inside quoted attributes.
+// Safe as text and inside quoted attributes, in HTML and XML. Control characters, which
+// XML does not allow, become spaces.
 std::string html_escape(std::string_view text);
 
 std::string_view page_style();

@@ -111,6 +111,10 @@ TEST_CASE("names and titles cannot break out of the page") {
   CHECK(page.find("<title>&lt;/title&gt;&lt;b&gt;</title>") != std::string::npos);
 }
 
+TEST_CASE("escaped text has no mark-up and no control characters") {
+  CHECK(internal::html_escape("a<b>&\"'\x01\n") == "a&lt;b&gt;&amp;&quot;&#39; \n");
+}
+
 TEST_CASE("large programs are shown as text only") {
   const auto model = nn::build_model("single_rnn");
   CHECK(page_of(*model, {10}, {.max_program_nodes = 2}).find("as a picture") ==

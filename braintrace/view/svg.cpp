@@ -15,7 +15,6 @@ namespace braintrace {
 namespace {
 
 // Graphviz keeps its parser and its error hook in globals, so one layout runs at a time.
-// Both are set anew by every call; nothing is carried from one to the next.
 std::mutex graphviz_lock;
 std::string* messages = nullptr;
 
@@ -33,6 +32,23 @@ struct Collector {
   agusererrf old;
 };
 
+// One for the whole process and never freed: the text plugin of Graphviz 2.42 remembers a
+// font name of the context it saw last and reads it again in the next one.
+GVC_t* shared_context() {
+  static GVC_t* const context = gvContext();
+  return context;
+}
+
+struct Layout {
+  Layout(GVC_t* c, Agraph_t* g) : context(c), graph(g) {
+    done = gvLayout(context, graph, "dot") == 0;
+  }
+  ~Layout() { gvFreeLayout(context, graph); }
+  GVC_t* context;
+  Agraph_t* graph;
+  bool done = false;
+};
+
 std::string first_line(const std::string& text) {
   return text.empty() ? "no reason given" : text.substr(0, text.find('\n'));
 }
@@ -43,20 +59,18 @@ std::string dot_to_svg(const std::string& dot) {
   const std::lock_guard lock(graphviz_lock);
   std::string log;
   const Collector collector(log);
-  const std::unique_ptr<GVC_t, int (*)(GVC_t*)> context(gvContext(), gvFreeContext);
+  GVC_t* const context = shared_context();
   const std::unique_ptr<Agraph_t, int (*)(Agraph_t*)> graph(agmemread(dot.c_str()),
                                                             agclose);
   BT_REQUIRE(graph, fmt::format("dot_to_svg: malformed text: {}", first_line(log)));
-  const bool laid_out = gvLayout(context.get(), graph.get(), "dot") == 0;
-  BT_REQUIRE_KIND(laid_out, ErrorKind::runtime,
+  const Layout layout(context, graph.get());
+  BT_REQUIRE_KIND(layout.done, ErrorKind::runtime,
                   fmt::format("dot_to_svg: layout failed: {}", first_line(log)));
   char* data = nullptr;
   unsigned int size = 0;
-  const bool drawn =
-      gvRenderData(context.get(), graph.get(), "svg", &data, &size) == 0 && data;
+  const bool drawn = gvRenderData(context, graph.get(), "svg", &data, &size) == 0 && data;
   std::string svg = drawn ? std::string(data, size) : "";
   if (data) gvFreeRenderData(data);
-  gvFreeLayout(context.get(), graph.get());
   BT_REQUIRE_KIND(drawn, ErrorKind::runtime,
                   fmt::format("dot_to_svg: drawing failed: {}", first_line(log)));
   return svg;

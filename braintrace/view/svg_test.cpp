@@ -28,3 +28,10 @@ TEST_CASE("inline pictures start at the element and prefix every id") {
   CHECK(svg.find(" id=\"p_node1\"") != std::string::npos);
   CHECK(svg.find(" id=\"node") == std::string::npos);
 }
+
+TEST_CASE("the same text gives the same picture every time") {
+  const std::string dot = "digraph g { a -> b [label=<x<br/>y>]; a -> c }";
+  const std::string first = dot_to_svg(dot);
+  dot_to_svg("digraph other { x -> y }");
+  CHECK(dot_to_svg(dot) == first);
+}
