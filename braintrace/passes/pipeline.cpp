@@ -48,18 +48,22 @@ void verify_after(std::string_view name, const Graph& g) {
 PassOptions pass_options_from_environment() {
   PassOptions options{.verify = environment("BT_VERIFY") == "1",
                       .dump = environment("BT_DUMP"),
-                      .dump_dir = environment("BT_DUMP_DIR")};
+                      .dump_dir = environment("BT_DUMP_DIR"),
+                      .time_file = environment("BT_TIME_PASSES")};
 #ifdef BRAINTRACE_VERIFY
   options.verify = true;
 #endif
   return options;
 }
 
+std::string to_string(const PassRecord& p) {
+  return fmt::format("{:<12} {:>9.3f} ms  {:>6} -> {} nodes\n", p.name, p.seconds * 1e3,
+                     p.nodes_before, p.nodes_after);
+}
+
 std::string to_string(const PassReport& report) {
   std::string text;
-  for (const PassRecord& p : report.passes)
-    text += fmt::format("{:<12} {:>9.3f} ms  {:>6} -> {} nodes\n", p.name,
-                        p.seconds * 1e3, p.nodes_before, p.nodes_after);
+  for (const PassRecord& p : report.passes) text += to_string(p);
   return text;
 }
 
@@ -69,9 +73,18 @@ Graph PassRunner::operator()(std::string_view name, const Pass& pass, const Grap
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   report_.passes.push_back(
       {std::string(name), took.count(), g.nodes().size(), out.nodes().size()});
+  if (!options_.time_file.empty()) append_timing();
   if (!options_.dump_dir.empty() && names(options_.dump, name)) dump(name, out);
   if (options_.verify) verify_after(name, out);
   return out;
+}
+
+void PassRunner::append_timing() const {
+  std::ofstream stream(options_.time_file, std::ios::app);
+  stream << to_string(report_.passes.back());
+  stream.close();
+  BT_REQUIRE_KIND(stream.good(), ErrorKind::runtime,
+                  fmt::format("BT_TIME_PASSES: cannot write {}", options_.time_file));
 }
 
 void PassRunner::dump(std::string_view name, const Graph& g) const {

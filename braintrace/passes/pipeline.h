@@ -18,14 +18,17 @@ struct PassRecord {
 struct PassReport {
   std::vector<PassRecord> passes;
 };
+std::string to_string(const PassRecord& p);       // one line
 std::string to_string(const PassReport& report);  // one line per pass
 
 struct PassOptions {
-  bool verify = false;        // after every pass
-  std::string dump = {};      // comma-separated pass names, or "all"
-  std::string dump_dir = {};  // where dumps go, as <number>_<pass>.txt; empty = nowhere
+  bool verify = false;         // after every pass
+  std::string dump = {};       // comma-separated pass names, or "all"
+  std::string dump_dir = {};   // where dumps go, as <number>_<pass>.txt; empty = nowhere
+  std::string time_file = {};  // one line per pass is appended here; empty = nowhere
 };
-// BT_VERIFY=1 (always on in builds with BRAINTRACE_VERIFY), BT_DUMP, BT_DUMP_DIR.
+// BT_VERIFY=1 (always on in builds with BRAINTRACE_VERIFY), BT_DUMP, BT_DUMP_DIR,
+// BT_TIME_PASSES=<file>.
 PassOptions pass_options_from_environment();
 
 class PassRunner {
@@ -39,6 +42,7 @@ class PassRunner {
   const PassReport& report() const { return report_; }
 
  private:
+  void append_timing() const;
   void dump(std::string_view name, const Graph& g) const;
 
   PassOptions options_;

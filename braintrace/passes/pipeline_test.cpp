@@ -43,6 +43,26 @@ TEST_CASE("the report names passes in order with node counts") {
   CHECK(to_string(run.report()).find("cse") != std::string::npos);
 }
 
+TEST_CASE("timings are appended to a file, one line per pass") {
+  const auto file = std::filesystem::temp_directory_path() / "bt_pass_times.txt";
+  std::filesystem::remove(file);
+  PassRunner run(PassOptions{.time_file = file.string()});
+  optimize(parse("in %0:f64[2] %1 = tanh %0 out %1"), run);
+  std::ifstream stream(file);
+  std::string line;
+  std::size_t lines = 0;
+  while (std::getline(stream, line)) {
+    CHECK(line.starts_with(run.report().passes[lines].name));
+    ++lines;
+  }
+  CHECK(lines == run.report().passes.size());
+  CHECK(lines >= 4);
+  PassRunner nowhere(PassOptions{.time_file = "/no/such/folder/times.txt"});
+  CHECK_THROWS_WITH_AS(optimize(parse("in %0:f64[2] out %0"), nowhere),
+                       "BT_TIME_PASSES: cannot write /no/such/folder/times.txt",
+                       UserError);
+}
+
 TEST_CASE("a dump holds the program after the pass it names") {
   const auto dir = std::filesystem::temp_directory_path() / "bt_pipeline_test";
   std::filesystem::remove_all(dir);

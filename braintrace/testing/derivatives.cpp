@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/testing/derivatives.h"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "braintrace/ir/evaluate.h"
 #include "braintrace/ops/region.h"
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/finite_differences.h"
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/transforms/jvp.h"
 #include "braintrace/transforms/vjp.h"
@@ -16,22 +15,6 @@
 
 namespace braintrace::testing {
 namespace {
-
-constexpr double kStep = 1e-6;
-
-Array combine(const Array& a, double factor, const Array& b) {
-  std::vector<double> values = a.to_doubles();
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] += factor * b.at(static_cast<std::int64_t>(i));
-  return array(a.shape(), values, a.dtype());
-}
-
-double dot(const std::vector<Array>& a, const std::vector<Array>& b) {
-  double total = 0;
-  for (std::size_t k = 0; k < a.size(); ++k)
-    for (std::int64_t i = 0; i < a[k].size(); ++i) total += a[k].at(i) * b[k].at(i);
-  return total;
-}
 
 std::vector<Array> random_like(const std::vector<Type>& types, std::uint64_t seed) {
   std::vector<Array> out;
@@ -68,21 +51,16 @@ Graph traced(const ValuesFn& f, const std::vector<Array>& like) {
 
 std::vector<Array> central_differences(const Graph& g, const std::vector<Array>& inputs,
                                        const std::vector<Array>& directions) {
-  std::vector<Array> up = inputs, down = inputs;
+  std::vector<Array> along;
   std::size_t next = 0;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!is_float(inputs[i].dtype())) continue;
-    up[i] = combine(inputs[i], kStep, directions.at(next));
-    down[i] = combine(inputs[i], -kStep, directions.at(next));
-    ++next;
-  }
-  const std::vector<Array> high = eval_graph(g, up), low = eval_graph(g, down);
+  for (const Array& a : inputs)
+    along.push_back(is_float(a.dtype()) ? directions.at(next++) : a);
+  const std::vector<Array> all = directional_derivative(
+      [&](const std::vector<Array>& x) { return eval_graph(g, x); }, inputs, along);
   std::vector<Array> out;
-  for (std::size_t i = 0; i < high.size(); ++i) {
-    if (!is_float(high[i].dtype())) continue;
-    const Array change = combine(high[i], -1, low[i]);
-    out.push_back(combine(zeros(change.shape(), DType::f64), 1 / (2 * kStep), change));
-  }
+  const std::vector<Type> types = g.output_types();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (is_float(types[i].dtype)) out.push_back(all[i]);
   return out;
 }
 
@@ -93,17 +71,18 @@ void check_derivatives(const Graph& g, const std::vector<Array>& inputs,
     if (is_float(a.dtype())) moving.push_back(type_of(a));
   const std::vector<Array> d = random_like(moving, 11);
   const std::vector<Array> both = eval_graph(jvp(g), joined(inputs, d));
-  const std::vector<Array> moved = tail(both, g.outputs().size());
+  const std::vector<Array> tangents = tail(both, g.outputs().size());
   const std::vector<Array> want = central_differences(g, inputs, d);
   for (std::size_t i = 0; i < want.size(); ++i)
-    check_close(fmt::format("jvp against differences, float output {}", i), moved[i],
+    check_close(fmt::format("jvp against differences, float output {}", i), tangents[i],
                 want[i], tol::f64_diff);
   if (!checks.reverse) return;
   std::vector<Type> outputs;
-  for (const Array& a : moved) outputs.push_back(type_of(a));
+  for (const Array& a : tangents) outputs.push_back(type_of(a));
   const std::vector<Array> ct = random_like(outputs, 23);
   const std::vector<Array> back = eval_graph(vjp(g), joined(inputs, ct));
-  const double forward = dot(ct, moved), reverse = dot(tail(back, g.outputs().size()), d);
+  const double forward = dot_product(ct, tangents).value;
+  const double reverse = dot_product(tail(back, g.outputs().size()), d).value;
   check_close("vjp against jvp", scalar(reverse, DType::f64), scalar(forward, DType::f64),
               tol::f64);
   const std::vector<Array> values = eval_graph(g, inputs);
