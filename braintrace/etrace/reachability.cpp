@@ -74,7 +74,7 @@ Reach ReachFinder::reach_reference(std::size_t node) const {
   for (ValueId v : walk(y, false, &r.fed)) {
     const auto it = group_of_.find(v);
     if (it == group_of_.end() || !r.fed.contains(it->second)) continue;
-    if (!broadcast_shapes(shape, info_.program().type(v).shape)) {
+    if (!passes_filter(shape, *info_.hidden_at_output(v))) {
       r.shape_mismatch.push_back(info_.hidden_at_output(v)->path);
       continue;
     }
@@ -83,6 +83,14 @@ Reach ReachFinder::reach_reference(std::size_t node) const {
   }
   r.fed = connected;
   return r;
+}
+
+// The reference compares raw array shapes, a trailing state axis included.
+bool ReachFinder::passes_filter(const Shape& y, const HiddenVar& h) const {
+  const bool raw = options_.shape_filter == ShapeFilter::raw_broadcast;
+  const Shape& state = raw ? info_.program().type(h.out).shape : h.varshape;
+  return broadcast_shapes(y, state).has_value() ||
+         (!raw && num_elements(y) == num_elements(state));
 }
 
 // A weight without data may be shared along leading axes (a batch); any other op must
@@ -100,18 +108,24 @@ Reach ReachFinder::reach_by_position(std::size_t node) const {
   const ValueId y = info_.index->node(node).outputs[0];
   const Shape shape = info_.program().type(y).shape;
   const FlowOptions flow{};
+  std::set<Path> mismatch;
   auto collect = [&](const std::set<ValueId>& stop_at, std::vector<ValueId>& outs,
                      std::vector<Use>& cuts) {
     const Influence inf =
         influence_of(*info_.index, std::vector{y}, shape, flow, stop_at);
     for (const auto& [v, alignment] : inf.reached) {
       const HiddenVar* h = info_.hidden_at_output(v);
-      if (h && group_of_.contains(v) && fits(node, alignment, *h)) outs.push_back(v);
+      if (!h || !group_of_.contains(v) || !fits(node, alignment, *h)) continue;
+      if (passes_filter(shape, *h))
+        outs.push_back(v);
+      else
+        mismatch.insert(h->path);
     }
     cuts = inf.cuts;
   };
   std::vector<ValueId> first;
   collect(outs_outside({}), first, r.cuts);
+  r.shape_mismatch.assign(mismatch.begin(), mismatch.end());
   for (ValueId v : first) r.fed.insert(group_of_.at(v));
   if (r.fed.empty()) return r;
   collect(outs_outside(r.fed), r.hidden_outs, r.cuts);

@@ -33,6 +33,7 @@ class ReachFinder {
   Reach reach_reference(std::size_t node) const;
   Reach reach_by_position(std::size_t node) const;
   bool fits(std::size_t node, const Alignment& a, const HiddenVar& h) const;
+  bool passes_filter(const Shape& y, const HiddenVar& h) const;
   std::vector<ValueId> walk(ValueId y, bool cross_etp,
                             const std::set<std::int64_t>* pass_groups) const;
   std::vector<ValueId> outs_of(const HiddenGroup& g) const;  // in the step's program

@@ -127,6 +127,14 @@ TEST_CASE("a vector output fits a group state of any number of states") {
     });
     m.group("h", {n}, 2).param("w", {4, n});
     CHECK(verdict_of(m.compile(), "w") == Verdict::direct);
+    // Raw shapes (n,) and (n, 2) broadcast for n = 2 only; the option decides in any
+    // mode.
+    for (CompileOptions o : {CompileOptions{}, compat()}) {
+      o.shape_filter = ShapeFilter::raw_broadcast;
+      CHECK((verdict_of(m.compile(o), "w") == Verdict::direct) == (n == 2));
+      o.shape_filter = ShapeFilter::positions;
+      CHECK(verdict_of(m.compile(o), "w") == Verdict::direct);
+    }
   }
 }
 
