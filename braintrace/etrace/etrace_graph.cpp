@@ -2,6 +2,7 @@
 #include "braintrace/etrace/etrace_graph.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -25,8 +26,9 @@ std::vector<ValueId> hoisted(const ModuleInfo& info,
                              const std::vector<HiddenGroup>& groups,
                              const std::vector<HiddenParamOpRelation>& relations) {
   std::vector<ValueId> out;
+  std::set<ValueId> seen;
   auto add = [&](ValueId v) {
-    if (std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
+    if (seen.insert(v).second) out.push_back(v);
   };
   for (const StepState& s : info.step.states)
     for (ValueId v : s.out) add(v);

@@ -101,8 +101,9 @@ class GroupFinder {
 
   std::vector<std::size_t> connected(std::size_t i) const {
     const HiddenVar& h = info_.hidden[i];
-    const Influence inf =
-        influence_of(*info_.index, std::vector{h.in}, h.varshape, flow_, blind_spots(h));
+    const std::set<ValueId> blind = blind_spots(h);
+    const Influence inf = influence_of(*info_.index, std::vector{h.in}, h.varshape, flow_,
+                                       [&](ValueId v) { return blind.contains(v); });
     std::vector<std::size_t> out;
     for (std::size_t j = 0; j < info_.hidden.size(); ++j) {
       const HiddenVar& other = info_.hidden[j];

@@ -2,6 +2,7 @@
 #include "braintrace/etrace/module_info.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -73,12 +74,12 @@ ModuleInfo ModuleInfo::add_jaxpr_outs(const std::vector<ValueId>& values) const 
   p.inputs.assign(g.inputs().begin(), g.inputs().end());
   p.nodes.assign(g.nodes().begin(), g.nodes().end());
   p.outputs.assign(g.outputs().begin(), g.outputs().end());
+  std::set<ValueId> seen(p.outputs.begin(), p.outputs.end());
   for (ValueId v : values) {
     BT_REQUIRE_KIND(
         v.index < g.num_values(), ErrorKind::type,
         fmt::format("add_jaxpr_outs: %{} is no value of the program", v.index));
-    if (std::find(p.outputs.begin(), p.outputs.end(), v) == p.outputs.end())
-      p.outputs.push_back(v);
+    if (seen.insert(v).second) p.outputs.push_back(v);
   }
   ModuleInfo info = *this;
   info.step.program = Graph(std::move(p));

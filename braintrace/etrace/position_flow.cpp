@@ -75,7 +75,7 @@ bool has_tangent(const Graph& g, const Node& n, std::size_t input) {
 class Walk {
  public:
   Walk(const GraphIndex& index, const Shape& positions, const FlowOptions& options,
-       const std::set<ValueId>& stop_at)
+       const StopAt& stop_at)
       : index_(index), positions_(positions), options_(options), stop_at_(stop_at) {}
 
   Influence run(const std::map<ValueId, Alignment>& sources) {
@@ -126,7 +126,7 @@ class Walk {
   // False when the value already stands on other positions.
   bool merge(ValueId v, const Alignment& a) {
     const auto [it, fresh] = out_.reached.emplace(v, a);
-    if (fresh && !stop_at_.contains(v))
+    if (fresh && (!stop_at_ || !stop_at_(v)))
       for (const Use& u : index_.uses(v)) pending_.insert(u.node);
     return options_.mixing_is_kept || it->second == a;
   }
@@ -136,7 +136,7 @@ class Walk {
   const GraphIndex& index_;
   const Shape& positions_;
   const FlowOptions& options_;
-  const std::set<ValueId>& stop_at_;
+  const StopAt& stop_at_;
   std::set<std::size_t> pending_;  // in program order: producers come first
   Influence out_;
 };
@@ -192,7 +192,7 @@ std::optional<Alignment> through(const Graph& g, const Node& n, std::size_t inpu
 
 Influence influence_of(const GraphIndex& index, std::span<const ValueId> sources,
                        const Shape& positions, const FlowOptions& options,
-                       const std::set<ValueId>& stop_at) {
+                       const StopAt& stop_at) {
   std::map<ValueId, Alignment> aligned;
   for (ValueId v : sources)
     aligned[v] = source_alignment(positions, index.graph().type(v).rank());
@@ -202,7 +202,7 @@ Influence influence_of(const GraphIndex& index, std::span<const ValueId> sources
 Influence influence_from(const GraphIndex& index,
                          const std::map<ValueId, Alignment>& sources,
                          const Shape& positions, const FlowOptions& options,
-                         const std::set<ValueId>& stop_at) {
+                         const StopAt& stop_at) {
   return Walk(index, positions, options, stop_at).run(sources);
 }
 

@@ -3,6 +3,7 @@
 // Abstract interpretation over position maps: does a value line up, entry by entry, with
 // the positions of a source, and which ops break that? Everything the compiler knows
 // about locality comes from here.
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -49,17 +50,18 @@ struct Influence {
   std::vector<Use> cuts;                 // uses where it stops because positions mix
 };
 
+using StopAt = std::function<bool(ValueId)>;
 // Stops silently at stop_gradient and at ops without tangents. `stop_at`: values whose
 // uses are not followed (hidden outputs of other groups).
 Influence influence_of(const GraphIndex& index, std::span<const ValueId> sources,
                        const Shape& positions, const FlowOptions& options,
-                       const std::set<ValueId>& stop_at = {});
+                       const StopAt& stop_at = {});
 
 // The same from sources that already stand on the positions in some way.
 Influence influence_from(const GraphIndex& index,
                          const std::map<ValueId, Alignment>& sources,
                          const Shape& positions, const FlowOptions& options,
-                         const std::set<ValueId>& stop_at = {});
+                         const StopAt& stop_at = {});
 
 // A product of two data operands (matrix product or convolution), trainable or not.
 bool is_product(const Graph& g, const Node& n);

@@ -40,11 +40,12 @@ std::vector<ValueId> ReachFinder::walk(ValueId y, bool cross_etp,
   });
 }
 
-std::set<ValueId> ReachFinder::outs_outside(const std::set<std::int64_t>& groups) const {
-  std::set<ValueId> out;
-  for (const auto& [v, g] : group_of_)
-    if (!groups.contains(g)) out.insert(v);
-  return out;
+// Hidden outputs of all groups but these.
+StopAt ReachFinder::outs_outside(std::set<std::int64_t> groups) const {
+  return [this, groups = std::move(groups)](ValueId v) {
+    const auto it = group_of_.find(v);
+    return it != group_of_.end() && !groups.contains(it->second);
+  };
 }
 
 Reach ReachFinder::reach(std::size_t node) const {
@@ -109,7 +110,7 @@ Reach ReachFinder::reach_by_position(std::size_t node) const {
   const Shape shape = info_.program().type(y).shape;
   const FlowOptions flow{};
   std::set<Path> mismatch;
-  auto collect = [&](const std::set<ValueId>& stop_at, std::vector<ValueId>& outs,
+  auto collect = [&](const StopAt& stop_at, std::vector<ValueId>& outs,
                      std::vector<Use>& cuts) {
     const Influence inf =
         influence_of(*info_.index, std::vector{y}, shape, flow, stop_at);
@@ -161,8 +162,7 @@ SubProgram ReachFinder::tail(std::size_t node, std::int64_t group,
     flow = {.mixing_is_kept = true, .cross_etp = false, .cross_products = true};
   }
   // The reference walks through the states of other groups; sound tails stop there.
-  const std::set<ValueId> stop =
-      options_.mixing == Mixing::sum ? std::set<ValueId>{} : outs_outside({group});
+  const StopAt stop = options_.mixing == Mixing::sum ? StopAt{} : outs_outside({group});
   const Influence inf = influence_of(*info_.index, std::vector{y}, shape, flow, stop);
   const std::vector<ValueId> outs = outs_of(groups_[static_cast<std::size_t>(group)]);
   const std::vector<std::size_t> nodes = nodes_between(*info_.index, inf, outs);

@@ -37,7 +37,7 @@ class ReachFinder {
   std::vector<ValueId> walk(ValueId y, bool cross_etp,
                             const std::set<std::int64_t>* pass_groups) const;
   std::vector<ValueId> outs_of(const HiddenGroup& g) const;  // in the step's program
-  std::set<ValueId> outs_outside(const std::set<std::int64_t>& groups) const;
+  StopAt outs_outside(std::set<std::int64_t> groups) const;
 
   const ModuleInfo& info_;
   const std::vector<HiddenGroup>& groups_;

@@ -2,6 +2,7 @@
 #include "braintrace/etrace/verdict.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -12,12 +13,16 @@ namespace {
 
 using Kind = DiagnosticKind;
 
-bool owns(const HiddenParamOpRelation& r, const Path& p) {
-  return std::any_of(r.trainables.begin(), r.trainables.end(), [&](const Trainable& t) {
-    const auto& list = t.prologue.parameters;
-    return std::any_of(list.begin(), list.end(),
-                       [&](const WeightVar& w) { return w.path == p; });
-  });
+// The relation that decides about a parameter: the first direct one, else the first.
+std::map<Path, const HiddenParamOpRelation*> owners(
+    const std::vector<HiddenParamOpRelation>& relations) {
+  std::map<Path, const HiddenParamOpRelation*> out;
+  for (RelationKind kind : {RelationKind::direct, RelationKind::dense})
+    for (const HiddenParamOpRelation& r : relations)
+      for (const Trainable& t : r.trainables)
+        for (const WeightVar& w : t.prologue.parameters)
+          if (r.kind == kind) out.emplace(w.path, &r);
+  return out;
 }
 
 // The first exclusion the relation pass recorded for this parameter.
@@ -36,14 +41,12 @@ class VerdictMaker {
                const std::vector<HiddenParamOpRelation>& relations,
                const CompileOptions& options, Diagnostics& diagnostics)
       : info_(info),
-        relations_(relations),
+        owner_(owners(relations)),
         options_(options),
         diagnostics_(diagnostics) {}
 
   ParameterVerdict of(const Path& p) {
-    for (RelationKind kind : {RelationKind::direct, RelationKind::dense})
-      for (const HiddenParamOpRelation& r : relations_)
-        if (r.kind == kind && owns(r, p)) return traced(p, r);
+    if (const auto it = owner_.find(p); it != owner_.end()) return traced(p, *it->second);
     const StepState& s = *info_.step.find(p);
     for (ValueId v : s.in)
       if (!is_float(info_.program().type(v).dtype))
@@ -99,7 +102,7 @@ class VerdictMaker {
   }
 
   const ModuleInfo& info_;
-  const std::vector<HiddenParamOpRelation>& relations_;
+  const std::map<Path, const HiddenParamOpRelation*> owner_;
   const CompileOptions& options_;
   Diagnostics& diagnostics_;
 };
