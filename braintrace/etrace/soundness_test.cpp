@@ -354,3 +354,60 @@ TEST_CASE(
           mixes);
   }
 }
+
+TEST_CASE("layers in a list that feed each other element by element are one group") {
+  struct Unit : Module {
+    HiddenState h{{4}};
+    Unit() { add("h", h); }
+  };
+  struct Stack : Module {
+    Unit first, second;
+    ParamState w{{4, 4}, constant_init(0.1)};
+    Stack() {
+      Module* layers[] = {&first, &second};
+      add("layers", std::span<Module* const>(layers));
+      add("w", w);
+    }
+    Value update(Value x) override {
+      const Value y = matmul(x, w.value());
+      first.h.set(0.9 * first.h.value() + y);
+      second.h.set(0.8 * second.h.value() + first.h.value());
+      return second.h.value();
+    }
+  } model;
+  init_all_states(model);
+  CHECK(compile_etrace_graph(model, {ones({4})}).hidden_groups.size() == 1);
+  // The reference takes integer keys for different layers and drops the credit.
+  CHECK(compile_etrace_graph(model, {ones({4})}, compat()).hidden_groups.size() == 2);
+}
+
+TEST_CASE("weights that a short loop reads slice by slice are traced") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value h = s.h(), weights = s.w();
+    s.set("h", scan([&](const Values& v) { return Values{0.9 * v[0] + matmul(x, v[1])}; },
+                    {h}, {weights})
+                   .carry[0]);
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {3, 4, 4});
+  const ETraceGraph g = m.compile();
+  CHECK(verdict_of(g, "w") == Verdict::direct);
+  CHECK(g.hidden_param_op_relations.size() == 3);
+  CHECK_THROWS_AS(m.compile(compat()), UserError);  // it stays a loop that holds a weight
+}
+
+TEST_CASE("a branch that is not taken cannot poison reverse mode") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value h = s.h();
+    const Value y = matmul(x, s.w());
+    s.set("h",
+          cond(
+              sum(h) > 100.0, [](const Values& in) { return Values{log(in[0] - 0.5)}; },
+              [](const Values& in) { return Values{0.9 * in[0]}; }, {h})[0] +
+              y);
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {4, 4});
+  // h = 0.5: the dead branch is log(0), its slope infinite.
+  CHECK(jacobian_of(m.compile()).at(0) == doctest::Approx(0.9));
+}
