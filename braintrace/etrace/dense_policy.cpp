@@ -5,11 +5,22 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/ir/builder.h"
+#include "braintrace/ops/anchor.h"
+
 namespace braintrace {
 namespace {
 
 constexpr double kFreeBytes = 1024.0 * 1024.0;  // always affordable
 constexpr double kMaxElements = 1e6;
+
+// Traces are kept per effective weight, not per parameter.
+std::size_t slots_of(const Node& n, const NodeTypes& types) {
+  const auto builder = Builder::create();
+  std::vector<Value> in;
+  for (const Type& t : types.in) in.push_back(builder->input(t));
+  return num_slots(*n.op->etp, {*n.op, in, {}, n.attrs, n.loc});
+}
 
 }  // namespace
 
@@ -18,10 +29,11 @@ void DensePolicy::count_direct(const HiddenParamOpRelation& r,
   const Node& n = info_.program().nodes()[r.node];
   const NodeTypes types = types_of(info_.program(), n);
   const Signature sig{types.in, types.out, n.attrs};
+  const std::size_t slots = slots_of(n, types);
   for (std::int64_t g : groups) {
     const auto states =
         static_cast<double>(groups_[static_cast<std::size_t>(g)].num_state());
-    for (std::size_t slot = 0; slot < r.trainables.size(); ++slot) {
+    for (std::size_t slot = 0; slot < slots; ++slot) {
       const Type t = n.op->etp->trace(sig, static_cast<int>(slot));
       direct_bytes_[g] +=
           static_cast<double>(t.size()) * states * static_cast<double>(size_of(t.dtype));
