@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
   build-essential cmake ninja-build ccache mold git
   libfmt-dev librandom123-dev libhwy-dev libdnnl-dev nlohmann-json3-dev libcli11-dev
-  zlib1g-dev libhdf5-dev
+  libxxhash-dev zlib1g-dev libhdf5-dev
   doctest-dev librapidcheck-dev libbenchmark-dev
   python3 python3-dev python3-numpy pybind11-dev
   graphviz libgraphviz-dev clang-format codespell
