@@ -2,9 +2,11 @@
 #include "braintrace/train/gradients.h"
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "braintrace/testing/close.h"
 #include "braintrace/testing/tolerance.h"
@@ -18,6 +20,11 @@ using testing::check_close;
 const StateDict grads = {{"a", array({3, 4}, DType::f64)},
                          {"b", array({12}, DType::f64)}};
 
+Array row(const nlohmann::json& j) {
+  const auto values = j.get<std::vector<double>>();
+  return array({static_cast<std::int64_t>(values.size())}, values, DType::f64);
+}
+
 }  // namespace
 
 TEST_CASE("global_norm joins all leaves") {
@@ -26,12 +33,24 @@ TEST_CASE("global_norm joins all leaves") {
   CHECK(global_norm(grads, std::numeric_limits<double>::infinity()) == 12);
 }
 
-TEST_CASE("clip_grad_norm reproduces recorded numbers") {
-  const StateDict out = clip_grad_norm(grads, 1);
-  check_close("a", out.at("a"),
-              array({0.23076921301775288, 0.3076922840236705}, DType::f64),
-              tol::f64_golden);
-  check_close("b", out.at("b"), array({0.9230768520710115}, DType::f64), tol::f64_golden);
+TEST_CASE("clip_grad_norm reproduces recorded numbers in f64 and f32") {
+  const auto file = nlohmann::json::parse(
+      std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"))["clip_grad_norm"];
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    StateDict in;
+    for (const auto& [name, values] : file["in"].items())
+      in.emplace(name, row(values).astype(dtype));
+    const StateDict out = clip_grad_norm(in, file["max"].get<double>());
+    CHECK(out.size() == file["out"].size());
+    for (const auto& [name, values] : file["out"].items()) {
+      CHECK(out.at(name).dtype() == dtype);
+      check_close(name, out.at(name).astype(DType::f64), row(values),
+                  dtype == DType::f64 ? tol::f64_golden : tol::golden);
+    }
+  }
+}
+
+TEST_CASE("clip_grad_norm leaves gradients below the limit as they are") {
   CHECK(clip_grad_norm(grads, 20) == grads);
 }
 

@@ -52,7 +52,8 @@ Array labels(std::vector<std::int32_t> v) {
 
 }  // namespace
 
-TEST_CASE("softmax_cross_entropy reproduces recorded numbers and gradients") {
+TEST_CASE(
+    "softmax_cross_entropy reproduces recorded numbers and gradients in f64 and f32") {
   const auto file = nlohmann::json::parse(
       std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"))["loss"];
   std::vector<double> z, dz;
@@ -60,16 +61,19 @@ TEST_CASE("softmax_cross_entropy reproduces recorded numbers and gradients") {
     for (const auto& v : row) z.push_back(v.get<double>());
   for (const auto& row : file["grad_mean"])
     for (const auto& v : row) dz.push_back(v.get<double>());
-  const Array logits = array({2, 4}, z, DType::f64);
   const Array y = labels(file["labels"].get<std::vector<std::int32_t>>());
   const double a = file["softmax_ce"][0].get<double>(),
                b = file["softmax_ce"][1].get<double>();
-  CHECK(std::abs(value(softmax_cross_entropy(logits, y)) - (a + b) / 2) <
-        tol::f64_golden);
-  check_close(
-      "gradient",
-      gradient([&](const Value& v) { return softmax_cross_entropy(v, y); }, logits),
-      array({2, 4}, dz, DType::f64), tol::f64_golden);
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    const double tolerance = dtype == DType::f64 ? tol::f64_golden : tol::golden;
+    const Array logits = array({2, 4}, z, dtype);
+    CHECK(std::abs(value(softmax_cross_entropy(logits, y)) - (a + b) / 2) < tolerance);
+    const Array slope =
+        gradient([&](const Value& v) { return softmax_cross_entropy(v, y); }, logits);
+    CHECK(slope.dtype() == dtype);
+    check_close("gradient", slope.astype(DType::f64), array({2, 4}, dz, DType::f64),
+                tolerance);
+  }
 }
 
 TEST_CASE("losses have their closed forms") {
