@@ -23,6 +23,7 @@ foreach(line IN LISTS lines)
   string(APPEND text "add_test([==[${PREFIX}: ${line}]==] [==[${PROGRAM}]==] "
                      "[==[--test-case=${filter}]==] --no-intro --no-version)\n"
                      "set_tests_properties([==[${PREFIX}: ${line}]==] PROPERTIES "
-                     "LABELS \"${LABELS}\" FAIL_REGULAR_EXPRESSION \"test cases: +0 \")\n")
+                     "LABELS \"${LABELS}\" FAIL_REGULAR_EXPRESSION \"test cases: +0 \" "
+                     "ENVIRONMENT [==[${ENVIRONMENT}]==])\n")
 endforeach()
 file(WRITE ${OUT} "${text}")

@@ -34,6 +34,20 @@ function(bt_room name)
   endif()
 endfunction()
 
+# What every test finds in its environment: leaks that are not ours to mend.
+set(BT_TEST_ENVIRONMENT "")
+if(BRAINTRACE_SANITIZE MATCHES address)
+  set(BT_TEST_ENVIRONMENT "LSAN_OPTIONS=print_suppressions=0:suppressions=\
+${PROJECT_SOURCE_DIR}/tests/lsan_suppressions.txt")
+endif()
+# For the tests a directory adds itself; its last line.
+function(bt_set_test_environment)
+  get_property(names DIRECTORY PROPERTY TESTS)
+  if(names AND BT_TEST_ENVIRONMENT)
+    set_property(TEST ${names} APPEND PROPERTY ENVIRONMENT "${BT_TEST_ENVIRONMENT}")
+  endif()
+endfunction()
+
 add_library(bt_doctest_main OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
 
 # A doctest program with one ctest entry per test case, labelled with its room.
@@ -48,11 +62,12 @@ function(bt_test_program name)
   target_precompile_headers(${name}_objects REUSE_FROM bt_test_headers)
   add_executable(${name} $<TARGET_OBJECTS:${name}_objects> $<TARGET_OBJECTS:bt_doctest_main>)
   target_link_libraries(${name} PRIVATE braintrace ${PROG_LIBS})
+  set_property(GLOBAL APPEND PROPERTY BT_TEST_PROGRAMS ${name})
   string(REPLACE "test_" "" prefix ${name})
   set(cases ${CMAKE_CURRENT_BINARY_DIR}/${name}_cases.cmake)
   add_custom_command(TARGET ${name} POST_BUILD
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> "-DLABELS=${PROG_LABELS}"
-            -DOUT=${cases} -DPREFIX=${prefix} -P ${PROJECT_SOURCE_DIR}/cmake/DiscoverTests.cmake
+            -DOUT=${cases} -DPREFIX=${prefix} "-DENVIRONMENT=${BT_TEST_ENVIRONMENT}" -P ${PROJECT_SOURCE_DIR}/cmake/DiscoverTests.cmake
     BYPRODUCTS ${cases} VERBATIM)
   # A program that was not built is one failing test, not an error of ctest itself.
   set(include ${CMAKE_CURRENT_BINARY_DIR}/${name}_include.cmake)
