@@ -35,7 +35,8 @@ Graph rewrite(const Graph& g, const RewriteRules& rules) {
     const Node& n = g.nodes()[i];
     std::vector<Value> in;
     for (ValueId v : n.inputs) in.push_back(env[v.index]);
-    const std::vector<Value> out = copy_node(*builder, n, in, rules);
+    Rewrite changed = rules.old_node ? rules.old_node(*builder, i, env) : std::nullopt;
+    const std::vector<Value> out = changed ? *changed : copy_node(*builder, n, in, rules);
     BT_INVARIANT(out.size() == n.outputs.size());
     for (std::size_t k = 0; k < out.size(); ++k) {
       BT_INVARIANT(out[k].type() == g.type(n.outputs[k]));

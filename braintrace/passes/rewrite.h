@@ -13,6 +13,9 @@ namespace braintrace {
 struct RewriteRules {
   // New values for the outputs, or nullopt to copy the node.
   std::function<Rewrite(Builder&, const Site&)> node = {};
+  // As `node`, for passes that match on the old graph: the node's index there, and the
+  // copy's values by old value id.
+  std::function<Rewrite(Builder&, std::size_t, std::span<const Value>)> old_node = {};
   // What becomes of each sub-graph; must keep its input and output types.
   std::function<Graph(const Graph&)> sub_graph = {};
   // Sees each copied node's outputs.

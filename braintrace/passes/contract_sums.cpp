@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/passes/contract_sums.h"
+
+#include <algorithm>
+
+#include "braintrace/passes/products_impl.h"
+#include "braintrace/passes/rewrite.h"
+
+namespace braintrace {
+namespace {
+
+struct Plan {
+  SumOfProducts products;
+  std::vector<Contraction> terms;
+};
+
+// Nullopt when a term is no product of two, or is the value itself.
+std::optional<Plan> plan_of(const LoweredGraph& g, ValueId v,
+                            const ExpandOptions& options) {
+  Plan plan{expand_products(g, v, options), {}};
+  for (const Term& t : plan.products.terms) {
+    const bool stuck = std::any_of(t.factors.begin(), t.factors.end(),
+                                   [&](const Factor& f) { return f.base == v; });
+    const auto c = stuck ? std::nullopt : as_contraction(t, plan.products.sizes);
+    if (!c) return std::nullopt;
+    plan.terms.push_back(*c);
+  }
+  return plan;
+}
+
+bool pays(const Contraction& c, const Shape& sizes) {
+  if (c.operands.size() < 2) return c.sums > 1;
+  return c.gemms > 0 || is_enlarging(c, sizes);
+}
+
+// A sum: some term must gain; those that do not stay as they are.
+std::optional<Plan> plan_sum(const LoweredGraph& g, ValueId v) {
+  for (const bool split : {true, false}) {
+    auto plan = plan_of(g, v, {.split_gemms = split});
+    if (!plan) continue;
+    bool any = false;
+    for (Contraction& c : plan->terms) {
+      c.as_product = pays(c, plan->products.sizes);
+      any = any || c.as_product;
+    }
+    if (!any) continue;
+    merge_common(plan->terms, plan->products.out);
+    return plan;
+  }
+  return std::nullopt;
+}
+
+// A product, or a permuted one: worth it when operands were looked through, or the
+// permutation goes away.
+std::optional<Plan> plan_product(const LoweredGraph& g, const Node& n) {
+  auto plan = plan_of(g, n.outputs[0], {});
+  if (!plan || plan->terms.size() != 1) return std::nullopt;
+  const Contraction& c = plan->terms[0];
+  if (c.operands.size() != 2 || c.gemms != 1 || c.sums > 0) return std::nullopt;
+  if (!in_order(c, plan->products.out)) return std::nullopt;
+  const auto& factors = plan->products.terms[0].factors;
+  const bool same = factors.size() == 2 && n.inputs.size() == 2 &&
+                    factors[0].base == n.inputs[0] && factors[1].base == n.inputs[1];
+  return same ? std::nullopt : plan;
+}
+
+std::optional<Plan> plan_addition(const LoweredGraph& g, ValueId v) {
+  auto plan = plan_of(g, v, {});
+  if (!plan || !merge_common(plan->terms, plan->products.out)) return std::nullopt;
+  return plan;
+}
+
+std::optional<Plan> plan_node(const LoweredGraph& g, const Node& n) {
+  if (n.outputs.size() != 1 || !is_float(g.graph().type(n.outputs[0]).dtype))
+    return std::nullopt;
+  const Lowering& l = g.lowering(n);
+  if (is_sum(l)) return plan_sum(g, n.outputs[0]);
+  if (plain_gemm(g, n) || std::holds_alternative<lowering::Transpose>(l))
+    return plan_product(g, n);
+  if (is_micro(l, MicroOp::add) || is_micro(l, MicroOp::sub))
+    return plan_addition(g, n.outputs[0]);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Graph contract_sums(const Graph& g) {
+  const LoweredGraph lowered(g);
+  RewriteRules rules{.sub_graph = contract_sums};
+  rules.old_node = [&](Builder&, std::size_t i, std::span<const Value> env) -> Rewrite {
+    const auto plan = plan_node(lowered, g.nodes()[i]);
+    if (!plan) return std::nullopt;
+    return {{emit_contractions(plan->terms, plan->products, env)}};
+  };
+  return rewrite(g, rules);
+}
+
+}  // namespace braintrace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A value read as a sum of products, einsum-like: every axis has a label, axes that are
+// multiplied position by position share one, and labels that the result does not have are
+// summed over. Sums, products, stretched and permuted operands all become labels.
+#include <optional>
+
+#include "braintrace/passes/lowered_impl.h"
+
+namespace braintrace {
+
+using Labels = Ints;
+
+// A value of the old graph. One label per axis; -1: an axis of size 1 that is dropped.
+struct Factor {
+  ValueId base;
+  Labels labels;
+};
+
+// scale * sum of the product of the factors
+struct Term {
+  double scale = 1;
+  std::vector<Factor> factors = {};
+  int sums = 0;   // reductions met on the way to the factors
+  int gemms = 0;  // products with contraction met
+};
+
+struct SumOfProducts {
+  Labels out;   // of the value, by axis
+  Shape sizes;  // by label
+  std::vector<Term> terms;
+};
+
+struct ExpandOptions {
+  bool split_gemms = true;  // else a product with contraction is a factor
+};
+// Follows v's inputs while nobody else reads them; permuted and stretched values are
+// looked through always.
+SumOfProducts expand_products(const LoweredGraph& g, ValueId v,
+                              const ExpandOptions& options = {});
+
+// One side of a product of two: factors multiplied position by position (the first has
+// all the labels), or, with signs, added.
+struct Operand {
+  Labels labels;
+  std::vector<Factor> factors;
+  std::vector<double> signs = {};
+};
+// scale * operand, or scale * product of two operands, summed as the labels say
+struct Contraction {
+  double scale = 1;
+  std::vector<Operand> operands;
+  int sums = 0, gemms = 0;
+  bool as_product = true;  // else multiplied position by position, then summed
+};
+
+// Multiplies factors into others that have all their labels until two are left. Nullopt
+// when that is not possible.
+std::optional<Contraction> as_contraction(const Term& t, const Shape& sizes);
+// Writing the product out element by element would make something larger than either
+// side.
+bool is_enlarging(const Contraction& c, const Shape& sizes);
+// The product comes out with its axes in the order of `out`.
+bool in_order(const Contraction& c, const Labels& out);
+// Adds up contractions that share an operand, a b + a c = a (b + c). True if it found
+// any.
+bool merge_common(std::vector<Contraction>& terms, const Labels& out);
+
+// env: values of the copy by old id.
+Value emit_contractions(const std::vector<Contraction>& terms, const SumOfProducts& p,
+                        std::span<const Value> env);
+
+}  // namespace braintrace
