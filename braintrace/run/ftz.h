@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Floating-point mode of the calling thread.
+namespace braintrace {
+
+// Denormal results and operands count as zero while the object lives; the mode found is
+// restored. Decaying traces would otherwise slow every step down many times. No effect on
+// machines without such a mode.
+class FtzScope {
+ public:
+  FtzScope();
+  ~FtzScope();
+  FtzScope(const FtzScope&) = delete;
+  FtzScope& operator=(const FtzScope&) = delete;
+
+ private:
+  unsigned long long before_;
+};
+
+}  // namespace braintrace

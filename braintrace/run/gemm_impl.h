@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Products on one thread, for kernels that make their own tiles.
+#include <cstddef>
+
+#include "braintrace/run/gemm.h"
+
+namespace braintrace {
+
+// Room gemm_serial needs.
+inline constexpr std::size_t kGemmScratch = std::size_t{1} << 19;
+
+// As gemm, for batch 1 and on the calling thread. Same bits as gemm of the same shape is
+// not promised: the cut into tiles differs.
+void gemm_serial(const GemmSpec& spec, const void* a, const void* b, void* c,
+                 const void* bias, std::byte* scratch);
+
+}  // namespace braintrace

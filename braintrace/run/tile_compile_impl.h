@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A tile program as a list of actions on one block.
+#include <cstddef>
+#include <vector>
+
+#include "braintrace/run/tile_kernels.h"
+#include "braintrace/run/tile_layout_impl.h"
+#include "braintrace/run/tile_program.h"
+
+namespace braintrace {
+
+// Memory is reached through a table of pointers, whose entries are the inputs, then the
+// outputs, then the slots of scratch.
+struct TileAction {
+  enum Kind : std::uint8_t { kernel, fill, gather, scatter } kind = kernel;
+  bool single = false;      // one element instead of a block
+  std::size_t element = 0;  // bytes, for fill, gather and scatter
+  TileKernel call = nullptr;
+  int operands[3] = {0, 0, 0};
+  int result = 0;
+};
+
+// An entry that points into an input or output and moves from block to block.
+struct TilePlace {
+  int entry;
+  std::size_t element;
+};
+
+struct TileCode {
+  TileLayout layout;  // operands: inputs, then outputs
+  int num_inputs = 0, num_outputs = 0, num_slots = 0;
+  std::size_t slot_bytes = 0;
+  std::vector<TilePlace> moving;
+  std::vector<TileAction> once;     // gathers whose result serves all blocks
+  std::vector<TileAction> actions;  // of each block, in order
+  double work_ns = 0;
+
+  bool is_input(int entry) const { return entry < num_inputs; }
+  int slot_entry(int slot) const { return num_inputs + num_outputs + slot; }
+  const Ints& strides(int entry) const {
+    return layout.strides[static_cast<std::size_t>(entry)];
+  }
+  std::size_t table_bytes() const {
+    const auto n = static_cast<std::size_t>(num_inputs + num_outputs + num_slots);
+    return (n * sizeof(void*) + 63) / 64 * 64;
+  }
+};
+
+TileCode compile_tile(const TileSpec& spec);
+
+}  // namespace braintrace

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The loops behind tile programs: one micro-op over n elements.
+#include <cstddef>
+#include <string_view>
+
+#include "braintrace/array/dtype.h"
+#include "braintrace/ir/lowering.h"
+
+namespace braintrace {
+
+// y may be one of the operands. Operands marked scalar point to one element.
+using TileKernel = void (*)(const void* const* operands, void* y, std::size_t n);
+
+// `operand` is the type of the data operands (select: of the choices; its condition is
+// boolean). Bit i of `scalars` marks operand i. Null when there is no such kernel: with
+// `scalars` = 0 the micro-op does not exist on these types.
+TileKernel tile_kernel(MicroOp op, DType operand, DType result, unsigned scalars = 0);
+
+int arity(MicroOp op);
+std::string_view to_string(MicroOp op);
+// Rough cost of one f32 element, in ns.
+double cost_ns(MicroOp op);
+
+}  // namespace braintrace

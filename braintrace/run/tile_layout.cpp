@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "braintrace/run/tile_layout_impl.h"
+
+namespace braintrace {
+namespace {
+
+// Rows at least this long are cut by themselves.
+constexpr std::int64_t kLongRow = 192;
+
+std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// The axis joins the one before it when every operand walks over both evenly.
+bool joins(const TileLayout& t, const std::vector<Ints>& strides, std::size_t axis,
+           std::int64_t dim) {
+  for (std::size_t i = 0; i < strides.size(); ++i)
+    if (t.strides[i].back() != strides[i][axis] * dim) return false;
+  return true;
+}
+
+TileLayout merged(const Shape& loop, const std::vector<Ints>& strides) {
+  TileLayout t;
+  t.strides.resize(strides.size());
+  t.size = num_elements(loop);
+  for (std::size_t a = 0; a < loop.size(); ++a) {
+    if (loop[a] == 1) continue;
+    if (!t.shape.empty() && joins(t, strides, a, loop[a])) {
+      t.shape.back() *= loop[a];
+      for (std::size_t i = 0; i < strides.size(); ++i)
+        t.strides[i].back() = strides[i][a];
+      continue;
+    }
+    t.shape.push_back(loop[a]);
+    for (std::size_t i = 0; i < strides.size(); ++i)
+      t.strides[i].push_back(strides[i][a]);
+  }
+  return t;
+}
+
+template <std::size_t size, bool out>
+void copy_strided(std::byte* strided, std::int64_t stride, std::byte* packed,
+                  std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::byte* far = strided + i * stride * static_cast<std::int64_t>(size);
+    if constexpr (out)
+      std::memcpy(far, packed + static_cast<std::size_t>(i) * size, size);
+    else
+      std::memcpy(packed + static_cast<std::size_t>(i) * size, far, size);
+  }
+}
+
+template <bool out>
+void copy_row(std::byte* strided, std::int64_t stride, std::size_t element,
+              std::byte* packed, std::int64_t n) {
+  if (stride == 1) {
+    const std::size_t bytes = static_cast<std::size_t>(n) * element;
+    std::memcpy(out ? strided : packed, out ? packed : strided, bytes);
+    return;
+  }
+  if (element == 4) return copy_strided<4, out>(strided, stride, packed, n);
+  if (element == 8) return copy_strided<8, out>(strided, stride, packed, n);
+  if (element == 2) return copy_strided<2, out>(strided, stride, packed, n);
+  copy_strided<1, out>(strided, stride, packed, n);
+}
+
+// Pieces of rows, one after the other.
+template <bool out>
+void copy_run(const TileLayout& t, const Ints& strides, TileLayout::Run run,
+              std::size_t element, std::byte* far, std::byte* packed) {
+  const std::int64_t step = strides.empty() ? 0 : strides.back();
+  while (run.size > 0) {
+    const std::int64_t n = std::min(run.size, t.row - run.start % t.row);
+    const std::int64_t offset = offset_of(t, strides, run.start);
+    copy_row<out>(far + offset * static_cast<std::int64_t>(element), step, element,
+                  packed, n);
+    packed += static_cast<std::size_t>(n) * element;
+    run.start += n;
+    run.size -= n;
+  }
+}
+
+}  // namespace
+
+std::int64_t TileLayout::num_blocks() const {
+  if (size == 0) return 0;
+  return inside_rows ? size / row * blocks_per_row() : divided_up(size, block);
+}
+
+TileLayout::Run TileLayout::run(std::int64_t index) const {
+  if (!inside_rows) return {index * block, std::min(block, size - index * block)};
+  const std::int64_t per_row = blocks_per_row();
+  const std::int64_t at = index % per_row * block;
+  return {index / per_row * row + at, std::min(block, row - at)};
+}
+
+TileLayout tile_layout(const Shape& loop, const std::vector<Ints>& strides,
+                       std::int64_t block) {
+  TileLayout t = merged(loop, strides);
+  if (!t.shape.empty()) t.row = t.shape.back();
+  if (t.size == 0) return t;
+  t.inside_rows = t.shape.size() <= 1 || t.row >= std::min(kLongRow, block);
+  if (t.inside_rows) {
+    // Even blocks of whole vectors.
+    t.block = divided_up(divided_up(t.row, divided_up(t.row, block)), 16) * 16;
+  } else {
+    t.block = block / t.row * t.row;
+  }
+  return t;
+}
+
+Access access_of(const TileLayout& t, std::size_t operand) {
+  const Ints& s = t.strides[operand];
+  const bool constant = std::all_of(s.begin(), s.end(), [](auto v) { return v == 0; });
+  if (constant) return Access::scalar;
+  if (t.inside_rows) {
+    if (s.back() == 0) return Access::scalar;
+    return s.back() == 1 ? Access::direct : Access::strided;
+  }
+  if (s == row_major_strides(t.shape)) return Access::direct;
+  const bool periodic =
+      std::all_of(s.begin(), s.end() - 1, [](auto v) { return v == 0; });
+  return periodic ? Access::fixed : Access::strided;
+}
+
+std::int64_t offset_of(const TileLayout& t, const Ints& strides, std::int64_t at) {
+  std::int64_t offset = 0;
+  for (std::size_t a = t.shape.size(); a-- > 0;) {
+    offset += at % t.shape[a] * strides[a];
+    at /= t.shape[a];
+  }
+  return offset;
+}
+
+void gather_run(const TileLayout& t, const Ints& strides, TileLayout::Run run,
+                std::size_t element, const std::byte* from, std::byte* packed) {
+  copy_run<false>(t, strides, run, element, const_cast<std::byte*>(from), packed);
+}
+
+void scatter_run(const TileLayout& t, const Ints& strides, TileLayout::Run run,
+                 std::size_t element, const std::byte* packed, std::byte* to) {
+  copy_run<true>(t, strides, run, element, to, const_cast<std::byte*>(packed));
+}
+
+}  // namespace braintrace

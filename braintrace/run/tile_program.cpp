@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/run/tile_program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "braintrace/base/error.h"
+#include "braintrace/run/thread_pool.h"
+#include "braintrace/run/tile_compile_impl.h"
+#include "braintrace/run/tile_kernels.h"
+
+namespace braintrace {
+namespace {
+
+// Positions one thread takes at a time.
+constexpr std::int64_t kChunk = 16384;
+
+std::size_t bytes_of(std::int64_t n, std::size_t element) {
+  return static_cast<std::size_t>(n) * element;
+}
+
+void fill(const std::byte* value, std::byte* y, std::size_t n, std::size_t element) {
+  const auto spread = [&]<class T>(T first) {
+    std::memcpy(&first, value, sizeof(T));
+    std::fill_n(reinterpret_cast<T*>(y), n, first);
+  };
+  if (element == 4) return spread(std::uint32_t{});
+  if (element == 8) return spread(std::uint64_t{});
+  if (element == 2) return spread(std::uint16_t{});
+  spread(std::uint8_t{});
+}
+
+struct Pointers {
+  std::span<const void* const> inputs;
+  std::span<void* const> outputs;
+};
+
+// Runs the blocks [first, last) of a program with the scratch of one worker.
+class ChunkRunner {
+ public:
+  ChunkRunner(const TileCode& code, const Pointers& p, std::byte* scratch)
+      : code_(code), p_(p), table_(reinterpret_cast<std::byte**>(scratch)) {
+    std::byte* slots = scratch + code.table_bytes();
+    for (int i = 0; i < code.num_slots; ++i)
+      table_[code.slot_entry(i)] = slots + static_cast<std::size_t>(i) * code.slot_bytes;
+  }
+
+  void run(std::int64_t first, std::int64_t last) {
+    for (const TileAction& a : code_.once) {
+      const TileLayout::Run all{0, std::min(code_.layout.block, code_.layout.size)};
+      gather(a, all);
+    }
+    for (std::int64_t b = first; b < last; ++b) {
+      const TileLayout::Run run = code_.layout.run(b);
+      place(run.start);
+      for (const TileAction& a : code_.actions) act(a, run);
+    }
+  }
+
+ private:
+  void place(std::int64_t start) {
+    for (const TilePlace& m : code_.moving) {
+      const std::int64_t at = offset_of(code_.layout, code_.strides(m.entry), start);
+      std::byte* base =
+          code_.is_input(m.entry)
+              ? static_cast<std::byte*>(
+                    const_cast<void*>(p_.inputs[static_cast<std::size_t>(m.entry)]))
+              : static_cast<std::byte*>(
+                    p_.outputs[static_cast<std::size_t>(m.entry - code_.num_inputs)]);
+      table_[m.entry] = base + at * static_cast<std::int64_t>(m.element);
+    }
+  }
+
+  void act(const TileAction& a, TileLayout::Run run) {
+    const std::size_t n = a.single ? 1 : static_cast<std::size_t>(run.size);
+    switch (a.kind) {
+      case TileAction::kernel: {
+        const void* in[3] = {table_[a.operands[0]], table_[a.operands[1]],
+                             table_[a.operands[2]]};
+        a.call(in, table_[a.result], n);
+        break;
+      }
+      case TileAction::fill:
+        fill(table_[a.operands[0]], table_[a.result], n, a.element);
+        break;
+      case TileAction::gather:
+        gather(a, run);
+        break;
+      case TileAction::scatter:
+        scatter_run(
+            code_.layout, code_.strides(a.result), run, a.element, table_[a.operands[0]],
+            static_cast<std::byte*>(
+                p_.outputs[static_cast<std::size_t>(a.result - code_.num_inputs)]));
+        break;
+    }
+  }
+
+  void gather(const TileAction& a, TileLayout::Run run) {
+    const auto input = static_cast<std::size_t>(a.operands[0]);
+    gather_run(code_.layout, code_.strides(a.operands[0]), run, a.element,
+               static_cast<const std::byte*>(p_.inputs[input]), table_[a.result]);
+  }
+
+  const TileCode& code_;
+  const Pointers& p_;
+  std::byte** table_;
+};
+
+}  // namespace
+
+struct TileProgram::Compiled {
+  TileCode code;
+  std::string text;
+};
+
+TileProgram::TileProgram(const TileSpec& spec) {
+  TileCode code = compile_tile(spec);
+  BT_INVARIANT(code.table_bytes() + bytes_of(code.num_slots, code.slot_bytes) <=
+               ThreadPool::kScratchBytes);
+  std::string text =
+      fmt::format("{} steps over {}:", spec.steps.size(), to_string(code.layout.shape));
+  for (const TileStep& s : spec.steps) text += fmt::format(" {}", to_string(s.op));
+  compiled_ =
+      std::make_unique<const Compiled>(Compiled{std::move(code), std::move(text)});
+}
+
+TileProgram::~TileProgram() = default;
+TileProgram::TileProgram(TileProgram&&) noexcept = default;
+TileProgram& TileProgram::operator=(TileProgram&&) noexcept = default;
+
+void TileProgram::run(std::span<const void* const> inputs, std::span<void* const> outputs,
+                      ThreadPool& pool) const {
+  const TileCode& code = compiled_->code;
+  BT_INVARIANT(static_cast<int>(inputs.size()) == code.num_inputs &&
+               static_cast<int>(outputs.size()) == code.num_outputs);
+  const Pointers p{inputs, outputs};
+  const std::int64_t blocks = code.layout.num_blocks();
+  const std::int64_t per_chunk = std::max<std::int64_t>(1, kChunk / code.layout.block);
+  const bool shared = pool.size() > 1 && code.work_ns > kSharedWork;
+  if (!shared) return ChunkRunner(code, p, pool.scratch(0)).run(0, blocks);
+  pool.for_tiles((blocks + per_chunk - 1) / per_chunk, [&](std::int64_t i, int worker) {
+    ChunkRunner(code, p, pool.scratch(worker))
+        .run(i * per_chunk, std::min(blocks, (i + 1) * per_chunk));
+  });
+}
+
+double TileProgram::work_ns() const { return compiled_->code.work_ns; }
+std::string TileProgram::describe() const { return compiled_->text; }
+
+bool tile_supports(MicroOp op, DType operand, DType result) {
+  return tile_kernel(op, operand, result) != nullptr;
+}
+
+}  // namespace braintrace
