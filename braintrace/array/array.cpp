@@ -98,6 +98,18 @@ Array Array::uninitialized(DType dtype, Shape shape) {
   return Array(dtype, std::move(shape), allocate(bytes));
 }
 
+Array Array::borrowed(DType dtype, Shape shape, void* memory,
+                      std::shared_ptr<void> owner) {
+  BT_INVARIANT(owner);
+  return Array(dtype, std::move(shape),
+               {std::move(owner), static_cast<std::byte*>(memory)});
+}
+
+void Array::point_to(void* memory) {
+  offset_ = 0;
+  buffer_ = {std::move(buffer_), static_cast<std::byte*>(memory)};
+}
+
 bool Array::is_contiguous() const {
   std::int64_t step = 1;
   for (std::size_t i = shape_.size(); i-- > 0;) {

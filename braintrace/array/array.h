@@ -21,6 +21,11 @@ class Array {
   Array();                          // f32 scalar 0
   Array(DType dtype, Shape shape);  // contiguous, zero-filled
   static Array uninitialized(DType dtype, Shape shape);
+  // A packed window on memory that belongs to `owner`: for executors, which write values
+  // where they are wanted. It counts as unique while nobody else holds `owner`.
+  static Array borrowed(DType dtype, Shape shape, void* memory,
+                        std::shared_ptr<void> owner);
+  void point_to(void* memory);  // of the same owner; allocates nothing
   template <class T>
   static Array from(Shape shape, const std::vector<T>& values);
 
@@ -33,6 +38,9 @@ class Array {
     return static_cast<std::size_t>(size()) * size_of(dtype_);
   }
   bool is_contiguous() const;
+  // How many Arrays share the buffer.
+  long use_count() const { return buffer_.use_count(); }
+  bool is_unique() const { return use_count() == 1; }
 
   // Views share the buffer.
   Array transposed(const Ints& permutation) const;

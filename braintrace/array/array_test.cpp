@@ -201,3 +201,19 @@ TEST_CASE("an Array prints every element exactly") {
   CHECK(to_string(zeros({0, 3})) == "f32[0,3]()");
   CHECK(to_string(scalar(2)) == "f32[](2)");
 }
+
+TEST_CASE("a borrowed array writes the memory it was given unless its owner is shared") {
+  float memory[4] = {1, 2, 3, 4};
+  auto owner = std::make_shared<int>(0);
+  Array a = Array::borrowed(DType::f32, {2}, memory, owner);
+  CHECK_FALSE(a.is_unique());
+  owner.reset();
+  CHECK(a.is_unique());
+  a.mutable_data<float>()[0] = 7;
+  CHECK(memory[0] == 7);
+  a.point_to(memory + 2);
+  CHECK(a == array({3, 4}));
+  Array b = a;
+  b.mutable_data<float>()[0] = 9;
+  CHECK(memory[2] == 3);
+}

@@ -3,11 +3,14 @@
 // What an op is to the executor: a closed list. `run` implements these cases and never
 // sees an op.
 #include <cstdint>
+#include <memory>
 #include <variant>
 
 #include "braintrace/array/shape.h"
 
 namespace braintrace {
+
+class Graph;
 
 enum class MicroOp : std::uint8_t {
   copy,
@@ -102,7 +105,20 @@ struct Sparse {
 struct Random {
   RandomKind kind;
 };
-struct Region {};  // runs its sub-graphs
+struct Scan {  // inputs consts, carry, xs; body: consts, carry, x -> carry, y
+  std::shared_ptr<const Graph> body;
+  std::int64_t length;
+  std::size_t num_consts, num_carry;
+  bool reverse;
+};
+struct While {  // inputs: consts of the condition, consts of the body, carry
+  std::shared_ptr<const Graph> condition, body;
+  std::size_t num_condition_consts, num_body_consts;
+};
+struct Cond {  // inputs: predicate, operands
+  std::shared_ptr<const Graph> if_true, if_false;
+};
+struct Region {};  // another op that runs sub-graphs: call OpDef::eval
 }  // namespace lowering
 
 using Lowering =
@@ -110,6 +126,7 @@ using Lowering =
                  lowering::Broadcast, lowering::Reshape, lowering::Transpose,
                  lowering::Slice, lowering::Pad, lowering::Concatenate, lowering::Gather,
                  lowering::ScatterAdd, lowering::Reduce, lowering::Gemm, lowering::Conv,
-                 lowering::Sparse, lowering::Random, lowering::Region>;
+                 lowering::Sparse, lowering::Random, lowering::Scan, lowering::While,
+                 lowering::Cond, lowering::Region>;
 
 }  // namespace braintrace

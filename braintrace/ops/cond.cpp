@@ -46,7 +46,10 @@ void eval(const Kernel& k) {
   for (std::size_t i = 0; i < out.size(); ++i) k.out[i] = out[i].contiguous();
 }
 
-Lowering lower(const Signature&) { return lowering::Region{}; }
+Lowering lower(const Signature& s) {
+  const Branches b = branches(s.attrs);
+  return lowering::Cond{b.if_true, b.if_false};
+}
 
 // The residuals of one linearized branch: operands pass as they are, the others become
 // outputs of the primal node.

@@ -81,7 +81,10 @@ void eval(const Kernel& k) {
   for (std::size_t j = 0; j < p.carry; ++j) k.out[j] = in[p.consts + j].contiguous();
 }
 
-Lowering lower(const Signature&) { return lowering::Region{}; }
+Lowering lower(const Signature& s) {
+  const ScanLayout p = scan_layout(s.attrs);
+  return lowering::Scan{s.attrs.graph("body"), p.length, p.consts, p.carry, p.reverse};
+}
 
 std::int64_t scan_length(const Values& xs, const ScanOptions& options) {
   std::int64_t length = options.length;

@@ -89,7 +89,11 @@ void eval(const Kernel& k) {
   for (std::size_t i = 0; i < p.carry; ++i) k.out[i] = carry[i].contiguous();
 }
 
-Lowering lower(const Signature&) { return lowering::Region{}; }
+Lowering lower(const Signature& s) {
+  const Layout p = layout(s.attrs);
+  return lowering::While{s.attrs.graph("cond"), s.attrs.graph("body"), p.cond_consts,
+                         p.body_consts};
+}
 
 // One step with tangents: consts, dconsts, carry, dcarry -> carry, dcarry. Carry values
 // found to move are added to `active` (by carry).
