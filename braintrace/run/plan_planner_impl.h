@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Turns a Graph into the steps of a plan. Loops and branches are planned by the same
+// planner on their sub-graphs, with all buffers in one table.
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "braintrace/run/plan_program_impl.h"
+
+namespace braintrace::plan {
+
+// One graph on its way to a block.
+struct Scope {
+  const Graph& g;
+  Scope* outer;
+  int depth;
+  int begin;                          // the time of the loop or branch it belongs to
+  std::vector<const Node*> producer;  // by value
+  std::vector<Lowering> lowered;      // by node
+  std::vector<std::optional<View>> views = {};    // by value: where it is
+  std::vector<std::optional<View>> homes = {};    // by value: where it is wanted
+  std::vector<std::pair<View, View>> packs = {};  // strided views and packed copies
+  Block block = {};
+};
+
+class Planner {
+ public:
+  explicit Planner(Program& p) : program_(p) {}
+
+  // The block around a loop or branch, and the time that begins.
+  struct Outer {
+    Scope* scope = nullptr;
+    int begin = 0;
+  };
+  // The steps that compute the outputs of g, each in the place given (a view without a
+  // buffer: not wanted). Inputs are where the views say.
+  Block plan(const Graph& g, std::span<const View> inputs, std::span<const View> outputs,
+             const Outer& outer);
+  // May `out` take over the memory of `in`? Needs: everything planned.
+  bool may_share(int in, int out) const;
+
+  int add_buffer(Place place, std::int64_t bytes, int depth);
+  View add_packed(Place place, const Type& t, int depth);
+
+ private:
+  void claim_homes(Scope& s, std::span<const View> outputs);
+  void claim(Scope& s, ValueId v, const View& home);
+  void plan_node(Scope& s, std::size_t index);
+  bool plan_view(Scope& s, const Node& n, const Lowering& l);
+  void plan_constant(Scope& s, const Node& n);
+  void plan_concatenate(Scope& s, const Node& n, std::int64_t axis);
+  void plan_eval(Scope& s, const Node& n);
+  void plan_scan(Scope& s, const Node& n, const lowering::Scan& l);
+  void plan_while(Scope& s, const Node& n, const lowering::While& l);
+  void plan_cond(Scope& s, const Node& n, const lowering::Cond& l);
+  Carry add_carry(Scope& s, ValueId init, ValueId result);
+  void settle_carry(Carry& c, int begin, int end);
+  void extend_over_loop(const Scope& s, int begin, int end);
+
+  const View& view(const Scope& s, ValueId v) const;
+  // Where a new value goes: its home, or a buffer of its own.
+  View place(Scope& s, ValueId v);
+  View place_packed(Scope& s, ValueId v);
+  // The value's view, or a packed copy of it, made outside the loop if it comes from
+  // there.
+  View packed(Scope& s, const View& v, int time);
+  void emit_copy(Scope& s, const View& from, const View& to, int time);
+  void read(const View& v, int time);
+  void write(const View& v, int time);
+  void align(const View& in, const View& out, int time);
+  int tick() { return now_++; }
+  Buffer& buffer(const View& v) {
+    return program_.buffers[static_cast<std::size_t>(v.buffer)];
+  }
+
+  Program& program_;
+  int now_ = 0;
+  // (in, out, time): the step reads element by element what it writes there.
+  std::set<std::tuple<int, int, int>> aligned_;
+};
+
+}  // namespace braintrace::plan

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a plan is made of: buffers, and steps that read and write views of them.
+#include <limits>
+#include <memory>
+#include <variant>
+
+#include "braintrace/ir/op_def.h"
+#include "braintrace/run/plan_view.h"
+#include "braintrace/run/strided_copy.h"
+
+namespace braintrace::plan {
+
+enum class Place : std::uint8_t {
+  arena,     // lives from its first to its last step
+  input,     // the caller's
+  output,    // the caller's
+  constant,  // the plan's own
+  slot,      // moved from step to step by a loop
+};
+
+inline constexpr int kNever = std::numeric_limits<int>::max();
+
+struct Buffer {
+  Place place = Place::arena;
+  std::int64_t bytes = 0;
+  std::size_t index = 0;  // of the input or output
+  Array constant = {};
+  int depth = 0;  // of the loop it belongs to; 0 = the program itself
+  // Times are numbers of steps, loop bodies counted once.
+  int first = kNever, last = -1;
+  int first_write = kNever, last_read = -1;
+  std::int64_t offset = 0;  // in the arena
+};
+
+struct Step;
+struct Block {
+  std::vector<Step> steps;
+};
+
+struct CopyStep {
+  View from, to;
+  StridedCopy copy;
+};
+// Any op, by its own eval. Inputs and outputs are packed.
+struct EvalStep {
+  const OpDef* op;
+  Attrs attrs;
+  std::vector<View> in, out;
+  std::vector<Array> in_arrays, out_arrays;  // windows, moved to the views at each run
+  std::shared_ptr<void> reader;  // shares the inputs, so eval cannot write them
+};
+
+// How a value goes from one turn of a loop to the next. `now` and `next` are slots.
+struct Carry {
+  int now = -1, next = -1;
+  View init, result;  // packed
+  int spare = -1;     // the other buffer when a turn may not overwrite what it reads
+  int stacked = -1;   // the y that is this value; then `next` is not used
+  std::int64_t bytes = 0;
+};
+// A slot that walks along a stacked view.
+struct Walk {
+  int slot = -1;
+  View stacked;
+  std::int64_t stride = 0;  // in bytes
+};
+struct ScanStep {
+  std::int64_t length = 0;
+  bool reverse = false;
+  std::vector<Carry> carry;
+  std::vector<Walk> xs, ys;
+  std::unique_ptr<Block> body;
+};
+struct WhileStep {
+  View predicate;
+  std::vector<Carry> carry;
+  std::unique_ptr<Block> condition, body;
+};
+struct CondStep {
+  View predicate;
+  std::unique_ptr<Block> if_true, if_false;
+};
+
+struct Step {
+  std::variant<CopyStep, EvalStep, ScanStep, WhileStep, CondStep> kind;
+};
+
+struct Program {
+  std::vector<Buffer> buffers;
+  Block top;
+  std::int64_t arena_bytes = 0;
+  std::vector<int> in_place_of;  // by output: the input whose memory it may take, or -1
+};
+
+// Where every buffer is right now.
+struct Frame {
+  std::vector<std::byte*> base;
+  std::byte* at(const View& v) const {
+    return base[static_cast<std::size_t>(v.buffer)] +
+           v.offset * static_cast<std::int64_t>(size_of(v.dtype));
+  }
+};
+
+// `outputs[o]` may take over the memory of input i for (i, o) in `in_place`.
+Program make_program(const Graph& g,
+                     std::span<const std::pair<std::size_t, std::size_t>> in_place);
+// Gives arena buffers that live at the same time different places.
+void lay_out_arena(Program& p);
+void run_block(Block& b, Frame& f);
+std::string describe(const Program& p);
+
+}  // namespace braintrace::plan

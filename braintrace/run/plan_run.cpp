@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the steps of a plan.
+#include <cstring>
+
+#include "braintrace/run/plan_program_impl.h"
+
+namespace braintrace::plan {
+namespace {
+
+void move_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (to != from && bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+std::byte*& slot(Frame& f, int buffer) {
+  return f.base[static_cast<std::size_t>(buffer)];
+}
+
+void run(CopyStep& s, Frame& f) { s.copy.run(f.at(s.from), f.at(s.to)); }
+
+// Some ops hand out another array instead of filling the one they got.
+void take_back(Array& out, const View& v, std::byte* wanted) {
+  if (out.raw() == wanted) return;
+  const Array packed = out.contiguous();
+  move_bytes(wanted, static_cast<const std::byte*>(packed.raw()),
+             static_cast<std::int64_t>(packed.num_bytes()));
+  out = Array::borrowed(v.dtype, v.shape, wanted, std::make_shared<int>(0));
+}
+
+void run(EvalStep& s, Frame& f) {
+  for (std::size_t i = 0; i < s.in.size(); ++i) s.in_arrays[i].point_to(f.at(s.in[i]));
+  for (std::size_t i = 0; i < s.out.size(); ++i) s.out_arrays[i].point_to(f.at(s.out[i]));
+  s.op->eval({*s.op, s.in_arrays, s.out_arrays, s.attrs});
+  for (std::size_t i = 0; i < s.out.size(); ++i)
+    take_back(s.out_arrays[i], s.out[i], f.at(s.out[i]));
+}
+
+// Where turn `from_last` (0 = the last one) writes the carried value.
+std::byte* target(const Carry& c, const Frame& f, std::int64_t from_last) {
+  if (c.spare >= 0 && from_last % 2 == 1)
+    return f.base[static_cast<std::size_t>(c.spare)];
+  return f.at(c.result);
+}
+
+void advance(const Walk& w, Frame& f, std::int64_t t) {
+  slot(f, w.slot) = f.at(w.stacked) + t * w.stride;
+}
+
+// The newest value of a carry, before the slots move on.
+std::byte* newest(const ScanStep& s, const Carry& c, Frame& f, std::int64_t turn) {
+  if (turn == 0) return f.at(c.init);
+  return slot(f,
+              c.stacked >= 0 ? s.ys[static_cast<std::size_t>(c.stacked)].slot : c.next);
+}
+
+void run(ScanStep& s, Frame& f) {
+  for (std::int64_t k = 0; k < s.length; ++k) {
+    const std::int64_t t = s.reverse ? s.length - 1 - k : k;
+    for (const Carry& c : s.carry) slot(f, c.now) = newest(s, c, f, k);
+    for (const Carry& c : s.carry) slot(f, c.next) = target(c, f, s.length - 1 - k);
+    for (const Walk& w : s.xs) advance(w, f, t);
+    for (const Walk& w : s.ys) advance(w, f, t);
+    run_block(*s.body, f);
+  }
+  for (const Carry& c : s.carry)
+    move_bytes(f.at(c.result), newest(s, c, f, s.length), c.bytes);
+}
+
+bool holds(const View& predicate, const Frame& f) {
+  bool value;
+  std::memcpy(&value, f.at(predicate), sizeof value);
+  return value;
+}
+
+void run(WhileStep& s, Frame& f) {
+  for (const Carry& c : s.carry) slot(f, c.now) = f.at(c.init);
+  while (true) {
+    run_block(*s.condition, f);
+    if (!holds(s.predicate, f)) break;
+    for (const Carry& c : s.carry)
+      slot(f, c.next) = target(c, f, slot(f, c.now) == f.at(c.result) ? 1 : 0);
+    run_block(*s.body, f);
+    for (const Carry& c : s.carry) slot(f, c.now) = slot(f, c.next);
+  }
+  for (const Carry& c : s.carry) move_bytes(f.at(c.result), slot(f, c.now), c.bytes);
+}
+
+void run(CondStep& s, Frame& f) {
+  run_block(holds(s.predicate, f) ? *s.if_true : *s.if_false, f);
+}
+
+}  // namespace
+
+void run_block(Block& b, Frame& f) {
+  for (Step& s : b.steps) std::visit([&](auto& kind) { run(kind, f); }, s.kind);
+}
+
+}  // namespace braintrace::plan
