@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/run/plan.h"
+
+#include <doctest/doctest.h>
+
+#include "braintrace/ops/registry.h"
+#include "braintrace/run/interpreter.h"
+#include "braintrace/testing/close.h"
+#include "braintrace/testing/random_graph.h"
+#include "braintrace/testing/tolerance.h"
+
+using namespace braintrace;
+
+namespace {
+
+// Runs the plan twice, the second time on the arrays of the first.
+std::vector<Array> planned(const Graph& g, const std::vector<Array>& inputs) {
+  Plan plan(g);
+  std::vector<Array> first, again;
+  plan.run(inputs, first);
+  again = first;
+  for (Array& a : again) a = full(a.shape(), 1, a.dtype());
+  plan.run(inputs, again);
+  for (std::size_t i = 0; i < first.size(); ++i) CHECK(first[i] == again[i]);
+  return first;
+}
+
+void check_equal(const std::string& text, const std::vector<Array>& inputs) {
+  const Graph g = parse(text);
+  const std::vector<Array> got = planned(g, inputs), want = interpret(g, inputs);
+  REQUIRE(got.size() == want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK(got[i] == want[i]);
+  }
+}
+
+std::string description(const std::string& text) { return Plan(parse(text)).describe(); }
+
+bool says(const std::string& text, const std::string& word) {
+  return text.find(word) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a plan of nothing copies its inputs and constants") {
+  check_equal(R"(in %0:f64[2] %1:i32[]
+      %2:f32[2] = constant {value=f32[2](1, 2)}
+      out %0 %2 %1 %0)",
+              {array({3, 4}, DType::f64), scalar(5, DType::i32)});
+}
+
+TEST_CASE("reshapes, transposes, slices and broadcasts of inputs move no data") {
+  const std::string text = R"(in %0:f64[2,3]
+      %1:f64[3,2] = transpose {permutation=[1,0]} %0
+      %2:f64[6] = reshape {shape=[6]} %0
+      %3:f64[2] = slice {size=[2], start=[1], step=[3]} %2
+      %4:f64[3,2] = broadcast {shape=[3,2]} %3
+      %5:f64[3,2] = add %1 %4
+      out %5)";
+  check_equal(text, {array({2, 3}, {1, 2, 3, 4, 5, 6}, DType::f64)});
+  check_equal(R"(in %0:f64[2,3]
+      %1:f64[3,2] = transpose {permutation=[1,0]} %0
+      %2:f64[6] = reshape {shape=[6]} %1
+      out %2 %1)",
+              {array({2, 3}, {1, 2, 3, 4, 5, 6}, DType::f64)});
+}
+
+TEST_CASE("parts of a concatenation are written where they belong") {
+  const std::string text = R"(in %0:f64[2,2] %1:f64[2,1]
+      %2:f64[2,2] = exp %0
+      %3:f64[2,3] = concatenate {axis=1} %2 %1
+      %4:f64[3,2] = transpose {permutation=[1,0]} %3
+      %5:f64[5,2] = concatenate {axis=0} %2 %4
+      out %5 %3)";
+  check_equal(
+      text, {array({2, 2}, {1, 2, 3, 4}, DType::f64), array({2, 1}, {5, 6}, DType::f64)});
+  const std::string stacked = R"(in %0:f64[2]
+      %1:f64[2] = exp %0
+      %2:f64[1,2] = reshape {shape=[1,2]} %1
+      %3:f64[2] = neg %0
+      %4:f64[1,2] = reshape {shape=[1,2]} %3
+      %5:f64[2,2] = concatenate {axis=0} %2 %4
+      out %5)";
+  check_equal(stacked, {array({1, 2}, DType::f64)});
+  CHECK_FALSE(says(description(stacked), "copy"));
+}
+
+TEST_CASE("a scan updates its carry in place and stacks where the output lies") {
+  const std::string text = R"(in %0:f64[2] %1:f64[3,2] %2:f64[2]
+      %3:f64[2], %4:f64[3,2] = scan {body={ in %0:f64[2] %1:f64[2] %2:f64[2]
+              %3:f64[2] = mul %1 %0  %4:f64[2] = add %3 %2  %5:f64[2] = exp %4
+              out %4 %5 },
+          length=3, num_carry=1, num_consts=1, reverse=false} %2 %0 %1
+      out %3 %4)";
+  check_equal(text,
+              {array({1, 2}, DType::f64), array({3, 2}, {1, 2, 3, 4, 5, 6}, DType::f64),
+               array({0.5, 0.25}, DType::f64)});
+  const std::string plan = description(text);
+  CHECK_FALSE(says(plan, "copy"));
+}
+
+TEST_CASE("carries that swap, stay, or are stacked keep their values") {
+  for (const std::string reverse : {"false", "true"})
+    for (const std::string length : {"0", "1", "2", "5"}) {
+      CAPTURE(length);
+      const std::string text = "in %0:f64[2] %1:f64[2] %2:f64[2] %3:f64[" + length +
+                               R"(,2]
+          %4, %5, %6, %7, %8 = scan {body={ in %0:f64[2] %1:f64[2] %2:f64[2] %3:f64[2]
+                  %4:f64[2] = add %0 %3  %5:f64[2] = mul %4 %2
+                  out %1 %0 %5 %5 %3 },
+              length=)" + length +
+                               ", num_carry=3, num_consts=0, reverse=" + reverse +
+                               "} %0 %1 %2 %3 out %4 %5 %6 %7 %8";
+      const auto n = std::stoll(length);
+      std::vector<double> xs;
+      for (int i = 0; i < 2 * n; ++i) xs.push_back(i * 0.25);
+      check_equal(text, {array({1, 2}, DType::f64), array({3, 4}, DType::f64),
+                         array({5, 6}, DType::f64), array({n, 2}, xs, DType::f64)});
+    }
+}
+
+TEST_CASE("strided values from outside are packed once before the loop") {
+  const std::string text = R"(in %0:f64[2,2] %1:f64[2]
+      %2:f64[2,2] = transpose {permutation=[1,0]} %0
+      %3:f64[2] = scan {body={ in %0:f64[2,2] %1:f64[2]
+              %2:f64[2,2] = cumsum {axis=0, reverse=false} %0
+              %3:f64[2] = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[],
+                                       rhs_contract=[0]} %2 %1
+              out %3 },
+          length=3, num_carry=1, num_consts=1, reverse=false} %2 %1
+      out %3)";
+  check_equal(text,
+              {array({2, 2}, {1, 2, 3, 4}, DType::f64), array({1, -1}, DType::f64)});
+}
+
+TEST_CASE("while runs until its condition fails, also not at all") {
+  const std::string text = R"(in %0:f64[] %1:f64[] %2:f64[]
+      %3, %4 = while {body={ in %0:f64[] %1:f64[] %2:f64[]
+                             %3:f64[] = add %1 %0 %4:f64[] = add %1 %2 out %3 %4 },
+                      cond={ in %0:f64[] %1:f64[] %2:f64[] %3:bool[] = less %1 %0 out %3 },
+                      num_body_consts=1, num_cond_consts=1} %0 %1 %2 %2
+      out %3 %4)";
+  for (const double limit : {-1.0, 0.5, 3.0, 4.0})
+    check_equal(
+        text, {scalar(limit, DType::f64), scalar(1, DType::f64), scalar(0, DType::f64)});
+}
+
+TEST_CASE("cond runs the branch its predicate picks") {
+  const std::string text = R"(in %0:bool[] %1:f64[2]
+      %2, %3 = cond {false_branch={ in %0:f64[2] %1:f64[2] = exp %0 out %1 %1 },
+                     true_branch={ in %0:f64[2] %1:f64[2] = neg %0 out %0 %1 }} %0 %1
+      %4:f64[2] = add %2 %3
+      out %4 %2)";
+  for (const bool p : {false, true})
+    check_equal(text, {scalar(p, DType::boolean), array({1, 2}, DType::f64)});
+}
+
+TEST_CASE("Plan refuses inputs of another number or type") {
+  Plan plan(parse("in %0:f64[2] out %0"));
+  std::vector<Array> out;
+  CHECK_THROWS_WITH_AS(plan.run({}, out), "Plan::run: the program has 1 inputs, got 0",
+                       UserError);
+  CHECK_THROWS_WITH_AS(plan.run(std::vector{ones({2})}, out),
+                       "Plan::run: input 0 must be f64[2], got f32[2]", UserError);
+  CHECK_THROWS_WITH_AS(
+      Plan(parse("in %0:f64[2] %1:f64[3] out %1"), {.in_place = {{0, 0}}}),
+      "Plan: in_place pairs input 0 of type f64[2] with output 0 of type f64[3]",
+      UserError);
+}
+
+TEST_CASE("a paired output takes the memory of its input unless someone else holds it") {
+  const Graph g = parse(R"(in %0:f64[2] %1:f64[2]
+      %2:f64[2] = mul %0 %1 out %2)");
+  Plan plan(g, {.in_place = {{0, 0}}});
+  std::vector<Array> in = {array({1, 2}, DType::f64), array({3, 4}, DType::f64)}, out;
+  for (int i = 0; i < 3; ++i) {
+    plan.run(in, out);
+    in[0] = out[0];
+  }
+  CHECK(out[0] == array({27, 128}, DType::f64));
+  const Array held = in[0];
+  plan.run(in, out);
+  CHECK(held == array({27, 128}, DType::f64));
+  CHECK(out[0] == array({81, 512}, DType::f64));
+}
+
+TEST_CASE("a paired output is kept apart while its input is still read") {
+  const Graph g = parse(R"(in %0:f64[2] %1:f64[2]
+      %2:f64[2] = mul %0 %1
+      %3:f64[] = reduce_sum {axes=[0]} %2
+      %4:f64[2] = broadcast {shape=[2]} %3
+      %5:f64[2] = add %4 %0
+      out %2 %5)");
+  Plan plan(g, {.in_place = {{0, 0}}});
+  std::vector<Array> in = {array({1, 2}, DType::f64), array({3, 4}, DType::f64)}, out;
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Array> want = interpret(g, in);
+    plan.run(in, out);
+    CHECK(out[0] == want[0]);
+    CHECK(out[1] == want[1]);
+    in[0] = out[0];
+  }
+}
+
+TEST_CASE("random programs give the interpreter's values") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const testing::Program p = testing::random_graph(seed);
+    const std::vector<Array> want = interpret(p.graph, p.inputs);
+    const std::vector<Array> got = planned(p.graph, p.inputs);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      CAPTURE(seed);
+      CAPTURE(i);
+      const double allowed = testing::value_tolerance(want[i].dtype());
+      CHECK(testing::worst_error(got[i], want[i]).error <= allowed);
+    }
+  }
+}
