@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/nn/check_impl.h"
+#include "braintrace/nn/norm.h"
 #include "braintrace/ops/ops.h"
 
 namespace braintrace::nn {
@@ -50,31 +51,21 @@ BatchNorm<N>::BatchNorm(Shape in_size, BatchNormOptions options)
 }
 
 template <int N>
-void BatchNorm<N>::require_input(const Shape& x) const {
-  const bool fits = x.size() >= in_size_.size() &&
-                    std::equal(in_size_.rbegin(), in_size_.rend(), x.rbegin());
-  BT_REQUIRE(fits, fmt::format("BatchNorm{}d: x must end with {}, got {}", N,
-                               to_string(in_size_), to_string(x)));
-}
-
-template <int N>
 Value BatchNorm<N>::update(Value x) {
-  require_input(x.shape());
+  internal::require_ends_with(fmt::format("BatchNorm{}d", N), x, in_size_);
   if (!options_.track_running_stats) return x;
   Value m = running_mean.value();
   Value v = running_var.value();
   if (training()) {
-    const ReduceOptions over_samples{.axes = iota_ints(x.rank() - 1)};
-    const Value sample_mean = x.rank() == 1 ? x : mean(x, over_samples);
-    const Value centred = x - sample_mean;
-    const Value sample_var =
-        x.rank() == 1 ? zeros_like(x) : mean(square(centred), over_samples);
+    const Moments sample = x.rank() == 1 ? Moments{x, zeros_like(x)}
+                                         : moments(x, {.axes = iota_ints(x.rank() - 1)},
+                                                   options_.use_fast_variance);
     const double kept = options_.momentum;
     const Shape shape = m.shape();
-    running_mean.set(kept * m + (1 - kept) * reshape(sample_mean, shape));
-    running_var.set(kept * v + (1 - kept) * reshape(sample_var, shape));
-    m = sample_mean;
-    v = sample_var;
+    running_mean.set(kept * m + (1 - kept) * reshape(sample.mean, shape));
+    running_var.set(kept * v + (1 - kept) * reshape(sample.variance, shape));
+    m = sample.mean;
+    v = sample.variance;
   }
   const Value y = (x - m) * rsqrt(v + options_.epsilon);
   if (!options_.affine) return y;

@@ -10,6 +10,7 @@ struct BatchNormOptions {
   double momentum = 0.99;
   bool affine = true;               // needs track_running_stats
   bool track_running_stats = true;  // false: x is returned unchanged
+  bool use_fast_variance = false;   // norm.h, moments
 };
 
 // Training: m, v = mean and population variance of x over all axes but the last, and
@@ -29,8 +30,6 @@ class BatchNorm : public Module {
   ShortTermState running_mean, running_var;
 
  private:
-  void require_input(const Shape& x) const;
-
   Shape in_size_;
   BatchNormOptions options_;
 };

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "braintrace/nn/check_impl.h"
@@ -19,6 +21,14 @@ void require_features(std::string_view who, const Value& x, std::int64_t n) {
   BT_REQUIRE(!shape.empty() && shape.back() == n,
              fmt::format("{}: the last axis of x must have {} entries, got x {}", who, n,
                          to_string(shape)));
+}
+
+void require_ends_with(std::string_view who, const Value& x, const Shape& size) {
+  const Shape shape = x.shape();
+  const bool fits = shape.size() >= size.size() &&
+                    std::equal(size.rbegin(), size.rend(), shape.rbegin());
+  BT_REQUIRE(fits, fmt::format("{}: x must end with {}, got {}", who, to_string(size),
+                               to_string(shape)));
 }
 
 void require_broadcasts(std::string_view who, std::string_view what, const Shape& from,

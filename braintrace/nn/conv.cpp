@@ -12,6 +12,16 @@ namespace {
 
 std::string name(int n) { return fmt::format("Conv{}d", n); }
 
+// Numbers become pairs, once the number of axes is known.
+Padding paired(int n, Padding p) {
+  if (n == 1 && p.each.size() == 2)
+    p.pairs = {{p.each[0], p.each[1]}};
+  else
+    for (const std::int64_t e : p.each) p.pairs.emplace_back(e, e);
+  p.each.clear();
+  return p;
+}
+
 void check_padding(int n, const Padding& p) {
   if (!p.mode.empty()) {
     BT_REQUIRE(p.mode == "SAME" || p.mode == "VALID",
@@ -41,6 +51,7 @@ ConvOptions checked(int n, std::int64_t in, std::int64_t out, ConvOptions o) {
   o.stride = internal::per_axis(name(n), n, "stride", o.stride);
   o.lhs_dilation = internal::per_axis(name(n), n, "lhs_dilation", o.lhs_dilation);
   o.rhs_dilation = internal::per_axis(name(n), n, "rhs_dilation", o.rhs_dilation);
+  o.padding = paired(n, std::move(o.padding));
   check_padding(n, o.padding);
   BT_REQUIRE(o.w_init, fmt::format("{}: w_init must be given, got none", name(n)));
   return o;

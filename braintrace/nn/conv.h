@@ -23,15 +23,14 @@ struct PerAxis {
 // "SAME", "VALID", or zeros to add before and after each axis.
 struct Padding {
   using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
-  std::string mode;  // empty: explicit pairs
+  std::string mode;  // empty: explicit numbers
   Pairs pairs;
+  Ints each;  // (n, n) per axis; over one axis two numbers are (low, high)
   Padding(const char* name) : mode(name) {}             // NOLINT
   Padding(std::string name) : mode(std::move(name)) {}  // NOLINT
   Padding(int n) : pairs{{n, n}} {}                     // NOLINT: both sides, every axis
-  Padding(const Ints& each) {                           // NOLINT: (n, n), one per axis
-    for (const std::int64_t n : each) pairs.emplace_back(n, n);
-  }
-  Padding(Pairs p) : pairs(std::move(p)) {}  // NOLINT: one, or one per axis
+  Padding(Ints numbers) : each(std::move(numbers)) {}   // NOLINT
+  Padding(Pairs p) : pairs(std::move(p)) {}             // NOLINT: one, or one per axis
 };
 
 struct ConvOptions {

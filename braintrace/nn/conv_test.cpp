@@ -61,6 +61,24 @@ TEST_CASE("channels first gives the numbers of channels last") {
   CHECK(first.weight.spec(first.weight.leaf_index("bias")).shape == Shape{3, 1, 1});
 }
 
+TEST_CASE("over one axis two padding numbers are low and high, over two one per axis") {
+  const auto length = [](Padding p) {
+    return Conv1d({4, 1}, 1, {.kernel_size = 1, .padding = std::move(p)}).out_size()[0];
+  };
+  CHECK(length(Ints{1, 2}) == 7);
+  CHECK(length(Ints{3}) == 10);
+  Conv1d m({2, 1}, 1, {.kernel_size = 1, .padding = Ints{0, 2}});
+  init_all_states(m, {.dtype = DType::f64});
+  const Array y = m(ones({2, 1}, DType::f64)).array();
+  CHECK(y.at(0) != 0);
+  CHECK(y.at(3) == 0);
+  CHECK(Conv2d({4, 4, 1}, 1, {.kernel_size = 1, .padding = Ints{1, 2}}).out_size() ==
+        Shape{6, 8, 1});
+  CHECK_THROWS_WITH_AS(length(Ints{1, 2, 3}),
+                       "Conv1d: padding must be one (low, high) pair or 1, got 3",
+                       UserError);
+}
+
 TEST_CASE("all leading axes are folded and unfolded") {
   Conv1d m({4, 1}, 2, {.kernel_size = 3});
   init_all_states(m, {.dtype = DType::f64});

@@ -3,6 +3,7 @@
 #include "braintrace/nn/gif.h"
 
 #include "braintrace/nn/exp_euler.h"
+#include "braintrace/nn/norm.h"
 #include "braintrace/ops/ops.h"
 
 namespace braintrace::nn {
@@ -108,13 +109,7 @@ Value GIF::step(const Tangent& current) {
   Current total = total_current(current, v);
   total.I = total.I + I2.value();
   V.set(with_deltas(integrate({o.R, o.tau, o.V_rest, o.dt}, v, total)));
-  return standardize(V.value() - o.V_th_inf.with(v));
-}
-
-Value standardize(const Value& x, double epsilon) {
-  const Value m = mean(x, {.axes = {-1}, .keepdims = true});
-  const Value m2 = mean(square(x), {.axes = {-1}, .keepdims = true});
-  return (x - m) * rsqrt(maximum(m2 - square(m), 0) + epsilon);
+  return standardize(V.value() - o.V_th_inf.with(v), {.use_fast_variance = true});
 }
 
 }  // namespace braintrace::nn

@@ -62,7 +62,4 @@ class GIF : public Neuron {
   GIFOptions options_;
 };
 
-// (x - mean) rsqrt(max(E[x^2] - mean^2, 0) + epsilon) over the last axis.
-Value standardize(const Value& x, double epsilon = 1e-5);
-
 }  // namespace braintrace::nn

@@ -55,3 +55,23 @@ Initializer identity(double scale = 1);  // rank 2, ones on the diagonal
 Initializer given(const Array& values);  // broadcast to the asked shape
 
 }  // namespace braintrace::nn::init
+
+namespace braintrace {
+
+// Arithmetic of initialisers, element by element: 0.1 * init::normal() +
+// init::identity(). Two operands draw from keys of their own; a number leaves the draw as
+// it is.
+Initializer operator+(Initializer a, Initializer b);
+Initializer operator-(Initializer a, Initializer b);
+Initializer operator*(Initializer a, Initializer b);
+Initializer operator/(Initializer a, Initializer b);
+Initializer operator+(Initializer a, double b);
+Initializer operator-(Initializer a, double b);
+Initializer operator*(Initializer a, double b);
+Initializer operator/(Initializer a, double b);
+Initializer operator+(double a, Initializer b);
+Initializer operator-(double a, Initializer b);
+Initializer operator*(double a, Initializer b);
+Initializer operator/(double a, Initializer b);
+
+}  // namespace braintrace

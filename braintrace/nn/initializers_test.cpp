@@ -120,4 +120,38 @@ TEST_CASE("initialisers refuse what they cannot do") {
                        "init::given: [3] does not broadcast to [2]", UserError);
 }
 
+TEST_CASE("initialisers add, subtract, multiply and divide by numbers") {
+  const Initializer u = init::uniform(1, 2);
+  const Array base = draw(u, {50});
+  const auto each = [&](const Initializer& f, double (*want)(double)) {
+    const Array got = draw(f, {50});
+    bool same = true;
+    for (std::int64_t i = 0; i < 50; ++i) same = same && got.at(i) == want(base.at(i));
+    return same;
+  };
+  CHECK(each(u + 3, [](double x) { return x + 3; }));
+  CHECK(each(3 + u, [](double x) { return x + 3; }));
+  CHECK(each(u - 3, [](double x) { return x - 3; }));
+  CHECK(each(3 - u, [](double x) { return 3 - x; }));
+  CHECK(each(u * 3, [](double x) { return x * 3; }));
+  CHECK(each(3 * u, [](double x) { return x * 3; }));
+  CHECK(each(u / 3, [](double x) { return x / 3; }));
+  CHECK(each(3 / u, [](double x) { return 3 / x; }));
+  CHECK(draw(2 * u, {2}, DType::f32).dtype() == DType::f32);
+}
+
+TEST_CASE("two initialisers meet element by element, each with draws of its own") {
+  const Initializer n = init::normal();
+  CHECK(variance(draw(n + n, {20000})) == doctest::Approx(2).epsilon(sampling_error));
+  CHECK(variance(draw(n - n, {20000})) == doctest::Approx(2).epsilon(sampling_error));
+  CHECK(draw(init::constant(6) * init::constant(4), {1}).item() == 24);
+  CHECK(draw(init::constant(6) / init::constant(4), {1}).item() == 1.5);
+  const Array near = draw(init::identity() + 0.01 * init::uniform(), {2, 2});
+  CHECK(near.at(0) >= 1);
+  CHECK(near.at(1) < 0.01);
+  CHECK_THROWS_WITH_AS(n + Initializer(),
+                       "initialiser arithmetic: both operands must be given, got none",
+                       UserError);
+}
+
 }  // namespace braintrace::nn

@@ -41,6 +41,26 @@ TEST_CASE("Linear is x W + b, with leaves under one parameter") {
   CHECK(m(array({1, 2}, DType::f64)).array() == array({17, 30}, DType::f64));
 }
 
+TEST_CASE("Linear with several sizes uses one weight at every leading position") {
+  Linear m({2, 3}, {2, 4}), flat(3, 4);
+  init_all_states(m, {.dtype = DType::f64});
+  init_all_states(flat, {.dtype = DType::f64});
+  load_state_dict(flat, state_dict(m));
+  CHECK(m.weight.spec(m.weight.leaf_index("weight")).shape == Shape{3, 4});
+  const Array x = uniform({5, 2, 3}, -1, 1);
+  CHECK(m(x).array() == flat(x).array());
+  check_module(m, uniform({2, 3}, -1, 1));
+  CHECK_THROWS_WITH_AS(m(zeros({3, 3})), "Linear: x must end with [2,3], got [3,3]",
+                       UserError);
+  CHECK_THROWS_WITH_AS(Linear({2, 3}, {3, 3}),
+                       "Linear: in_size and out_size must be equal up to their last "
+                       "entry, got [2,3] and [3,3]",
+                       UserError);
+  CHECK_THROWS_AS(Linear(Shape{}, Shape{}), UserError);
+  CHECK_THROWS_WITH_AS(Linear({0, 3}, {0, 4}), "Linear: in_size must be >= 1, got 0",
+                       UserError);
+}
+
 TEST_CASE("Linear has the right derivatives, with and without bias and mask") {
   Linear plain(3, 2), bare(3, 2, {.b_init = nullptr});
   Linear masked(3, 2, {.w_mask = array({3, 2}, {1, 0, 0, 1, 1, 1})});

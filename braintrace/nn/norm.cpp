@@ -68,11 +68,16 @@ std::int64_t groups_of(std::int64_t in, const GroupNormOptions& o) {
 
 }  // namespace
 
-Value standardize(const Value& x, const Ints& axes, double epsilon) {
-  require_epsilon("standardize", epsilon);
-  const ReduceOptions over{.axes = axes, .keepdims = true};
-  const Value centred = x - mean(x, over);
-  return centred * rsqrt(mean(square(centred), over) + epsilon);
+Moments moments(const Value& x, const ReduceOptions& over, bool use_fast_variance) {
+  const Value m = mean(x, over);
+  if (!use_fast_variance) return {m, mean(square(x - m), over)};
+  return {m, maximum(mean(square(x), over) - square(m), 0)};
+}
+
+Value standardize(const Value& x, const StandardizeOptions& o) {
+  require_epsilon("standardize", o.epsilon);
+  const Moments m = moments(x, {.axes = o.axes, .keepdims = true}, o.use_fast_variance);
+  return (x - m.mean) * rsqrt(m.variance + o.epsilon);
 }
 
 LayerNorm::LayerNorm(Shape in_size, LayerNormOptions options)
@@ -84,12 +89,10 @@ LayerNorm::LayerNorm(Shape in_size, LayerNormOptions options)
 }
 
 Value LayerNorm::update(Value x) {
-  const Shape shape = x.shape();
-  const bool fits = shape.size() >= in_size_.size() &&
-                    std::equal(in_size_.rbegin(), in_size_.rend(), shape.rbegin());
-  BT_REQUIRE(fits, fmt::format("LayerNorm: x must end with {}, got {}",
-                               to_string(in_size_), to_string(shape)));
-  const Value y = standardize(x, options_.reduction_axes, options_.epsilon);
+  internal::require_ends_with("LayerNorm", x, in_size_);
+  const Value y = standardize(x, {.axes = options_.reduction_axes,
+                                  .epsilon = options_.epsilon,
+                                  .use_fast_variance = options_.use_fast_variance});
   return affine(y, weight, options_.use_scale, options_.use_bias);
 }
 
@@ -121,8 +124,10 @@ Value GroupNorm::update(Value x) {
   Shape split(shape.begin(), shape.end() - 1);
   split.push_back(num_groups_);
   split.push_back(in_size_ / num_groups_);
-  const Value y = reshape(standardize(reshape(x, split), {-1}, options_.epsilon), shape);
-  return affine(y, weight, options_.use_scale, options_.use_bias);
+  const Value y = standardize(
+      reshape(x, split),
+      {.epsilon = options_.epsilon, .use_fast_variance = options_.use_fast_variance});
+  return affine(reshape(y, shape), weight, options_.use_scale, options_.use_bias);
 }
 
 }  // namespace braintrace::nn

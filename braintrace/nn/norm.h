@@ -4,11 +4,25 @@
 // cut where they stand between a trained op and its state, and the compiler says so.
 #include "braintrace/model/module.h"
 #include "braintrace/nn/initializers.h"
+#include "braintrace/ops/ops.h"
 
 namespace braintrace::nn {
 
-// (x - m) / sqrt(v + epsilon), m and v the mean and population variance over the axes.
-Value standardize(const Value& x, const Ints& axes = {-1}, double epsilon = 1e-5);
+// Mean and population variance over the axes of `over`: in two passes, or fast as
+// max(E[x^2] - E[x]^2, 0), which loses the digits the mean has in common with x.
+struct Moments {
+  Value mean, variance;
+};
+Moments moments(const Value& x, const ReduceOptions& over,
+                bool use_fast_variance = false);
+
+struct StandardizeOptions {
+  Ints axes = {-1};
+  double epsilon = 1e-5;
+  bool use_fast_variance = false;
+};
+// (x - m) / sqrt(v + epsilon), m and v the moments over the axes.
+Value standardize(const Value& x, const StandardizeOptions& options = {});
 
 struct LayerNormOptions {
   Ints reduction_axes = {-1};
@@ -16,6 +30,7 @@ struct LayerNormOptions {
   double epsilon = 1e-6;
   bool use_bias = true;
   bool use_scale = true;
+  bool use_fast_variance = false;
 };
 
 // y = standardize(x) scale + bias. Axes are negative: they count from the end, so leading
@@ -57,6 +72,7 @@ struct GroupNormOptions {
   double epsilon = 1e-6;
   bool use_bias = true;
   bool use_scale = true;
+  bool use_fast_variance = false;
 };
 
 // Splits the last axis into groups and standardises each one; then scale and bias per
