@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/algo/per_param_rule.h"
+
+#include "braintrace/ops/ops.h"
+
+namespace braintrace {
+
+PerParamRule::PerParamRule(const RuleContext& context, std::vector<std::size_t> relations)
+    : LearningRule(context), kappa_(context.config().kappa().value_or(0)) {
+  for (std::size_t r : relations) {
+    const auto slots = static_cast<std::size_t>(context.relations()[r].num_slots());
+    entries_.push_back({r, num_slots_, slots});
+    num_slots_ += slots;
+  }
+}
+
+std::vector<TraceSlot> PerParamRule::traces() const {
+  std::vector<TraceSlot> out;
+  for (const bool filter : {false, true}) {
+    if (filter && !filtered()) break;
+    for (const Entry& e : entries_) {
+      const RelationWriter& r = context().relations()[e.relation];
+      for (std::size_t s = 0; s < e.slots; ++s) {
+        const auto slot = static_cast<std::int64_t>(s);
+        TraceSlot t{.kind = filter ? "kappa_filtered" : "bwg",
+                    .key = r.slot_key(slot),
+                    .relation = static_cast<std::int64_t>(r.index()),
+                    .group = r.group().index};
+        t.type = r.trace(slot, context().width(r.group().index));
+        t.type.dtype = context().algorithm().options.trace_dtype.value_or(t.type.dtype);
+        out.push_back(std::move(t));
+      }
+    }
+  }
+  return out;
+}
+
+Value PerParamRule::stored(const Value& eps) const {
+  const auto dtype = context().algorithm().options.trace_dtype;
+  return dtype ? astype(eps, *dtype) : eps;
+}
+
+Value PerParamRule::loaded(const Value& eps, const Entry& e) const {
+  const DType dtype = context().relations()[e.relation].y_type().dtype;
+  return eps.dtype() == dtype ? eps : astype(eps, dtype);
+}
+
+Value PerParamRule::carried(StepTerms& t, const Entry& e, std::int64_t slot,
+                            const Value& eps) const {
+  const RelationWriter& r = context().relations()[e.relation];
+  const std::optional<Value>& d = t.D(r.group().index);
+  return d ? r.carried(slot, *d, loaded(eps, e)) : zeros_like(loaded(eps, e));
+}
+
+std::vector<Value> PerParamRule::roll(StepTerms& t, const std::vector<Value>& eps) const {
+  const bool every_step = context().options().kappa_advance == KappaAdvance::every_step;
+  std::vector<Value> out = eps;
+  for (const Entry& e : entries_) {
+    const RelationWriter& r = context().relations()[e.relation];
+    for (std::size_t s = 0; s < e.slots; ++s) {
+      const auto slot = static_cast<std::int64_t>(s);
+      const std::size_t i = e.first + s;
+      Value next = r.instant(t.values(), slot, t.df(e.relation));
+      if (t.D(r.group().index)) next = next + carried(t, e, slot, eps[i]);
+      out[i] = stored(next);
+      if (!filtered() || !every_step) continue;
+      const std::size_t f = num_slots_ + i;
+      out[f] = stored(loaded(eps[f], e) * kappa_ + next);
+    }
+  }
+  return out;
+}
+
+std::vector<Value> PerParamRule::slots_of(const std::vector<Value>& eps, const Entry& e,
+                                          bool filter) const {
+  std::vector<Value> out;
+  for (std::size_t s = 0; s < e.slots; ++s)
+    out.push_back(loaded(eps[(filter ? num_slots_ : 0) + e.first + s], e));
+  return out;
+}
+
+LeafGradients PerParamRule::contract(StepTerms& t, const GroupSignals& signals,
+                                     const Entry& e,
+                                     const std::vector<Value>& slots) const {
+  const RelationWriter& r = context().relations()[e.relation];
+  const auto g = static_cast<std::size_t>(r.group().index);
+  const Value signal = widened_signal(r.group(), signals[g]);
+  return r.pull_back(t.values(), r.contracted(t.values(), signal, slots),
+                     context().options().prologue);
+}
+
+LeafGradients PerParamRule::solve(StepTerms& t, const GroupSignals& signals,
+                                  std::vector<Value>& eps) const {
+  const bool on_gradient = context().options().kappa_advance == KappaAdvance::on_gradient;
+  LeafGradients out;
+  for (const Entry& e : entries_) {
+    if (filtered() && on_gradient)
+      for (std::size_t i = e.first; i < e.first + e.slots; ++i)
+        eps[num_slots_ + i] =
+            stored(loaded(eps[num_slots_ + i], e) * kappa_ + loaded(eps[i], e));
+    add_to(out, contract(t, signals, e, slots_of(eps, e, filtered())));
+  }
+  return out;
+}
+
+LeafGradients PerParamRule::history(StepTerms& t, const GroupSignals& signals,
+                                    const std::vector<Value>& before,
+                                    const std::vector<Value>&) const {
+  LeafGradients out;
+  for (const Entry& e : entries_) {
+    const RelationWriter& r = context().relations()[e.relation];
+    const bool past = t.D(r.group().index).has_value();
+    if (!past && !filtered()) continue;
+    std::vector<Value> slots;
+    for (std::size_t s = 0; s < e.slots; ++s) {
+      const auto slot = static_cast<std::int64_t>(s);
+      Value c = carried(t, e, slot, before[e.first + s]);
+      if (filtered()) c = c + loaded(before[num_slots_ + e.first + s], e) * kappa_;
+      slots.push_back(c);
+    }
+    add_to(out, contract(t, signals, e, slots));
+  }
+  return out;
+}
+
+}  // namespace braintrace

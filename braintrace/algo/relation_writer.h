@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Writes, into the program under construction, what one relation contributes to a rule in
+// one of its groups: instant terms, rolled traces, contractions and weight gradients.
+// Driven by the op's eligibility rule alone (docs/etrace.md).
+#include <map>
+#include <vector>
+
+#include "braintrace/algo/learning_options.h"
+#include "braintrace/etrace/etrace_graph.h"
+
+namespace braintrace {
+
+// Values of a step's program, by id, in the program that is being written.
+using StepValues = std::map<ValueId, Value>;
+// Gradients by slash path of the parameter leaf. Absent: nothing flows.
+using LeafGradients = std::map<std::string, Value>;
+
+void add_to(LeafGradients& sum, const std::string& leaf, const Value& gradient);
+void add_to(LeafGradients& sum, const LeafGradients& more);
+std::string leaf_name(const WeightVar& w);
+
+class RelationWriter {
+ public:
+  // `tail`: which of the relation's groups. `info`: the program its ids belong to.
+  RelationWriter(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
+                 const HiddenParamOpRelation& relation, std::size_t index,
+                 std::size_t tail);
+
+  const HiddenParamOpRelation& relation() const { return relation_; }
+  const HiddenGroup& group() const { return group_; }
+  std::size_t index() const { return index_; }  // of the relation
+  std::int64_t num_slots() const { return num_slots_; }
+  std::string slot_key(std::int64_t slot) const;  // "weight", "bias", ...
+  const Type& y_type() const { return types_.out[0]; }
+
+  // Ids the methods below read.
+  std::vector<ValueId> reads() const;
+
+  // Trace of one slot: (trace..., width).
+  Type trace(std::int64_t slot, std::int64_t width) const;
+  // (*varshape, num_state): one all-ones product through the tail.
+  Value df(const StepValues& v) const;
+  // df (x) x for a df of any width.
+  Value instant(const StepValues& v, std::int64_t slot, const Value& df) const;
+  // D eps; D is (*varshape, M, M).
+  Value carried(std::int64_t slot, const Value& d, const Value& eps) const;
+  // Sum over states of signal times trace, per weight operand of the op, in rule order.
+  std::vector<Value> contracted(const StepValues& v, const Value& signal,
+                                const std::vector<Value>& eps) const;
+  // The op's own weight gradient for a cotangent of y; `x` replaces the data input.
+  std::vector<Value> weight_gradient(const StepValues& v, const Value& ct_y,
+                                     const std::optional<Value>& x = {}) const;
+  // From weight operands to parameter leaves.
+  LeafGradients pull_back(const StepValues& v, const std::vector<Value>& operands,
+                          PrologueRule rule) const;
+  // What a factorised rule filters in place of x; nullopt for an op without data.
+  std::optional<Value> x_representation(const StepValues& v) const;
+
+ private:
+  Signature signature() const { return {types_.in, types_.out, node_.attrs}; }
+  std::vector<Value> node_inputs(const StepValues& v) const;
+  Site site(std::span<const Value> in) const;
+  Value on_trace(std::int64_t slot, const Value& v) const;
+  std::vector<Value> through_effective(std::span<const Value> in,
+                                       const std::vector<Value>& slots) const;
+  std::size_t weight_position(const std::string& key) const;
+  bool is_hook(const std::string& key) const;
+  std::vector<Value> leaf_gradients(const StepValues& v, const Trainable& t,
+                                    const Value& ct, PrologueRule rule) const;
+  SubProgram prologue_program(const Trainable& t) const;
+
+  const ModuleInfo& info_;
+  const HiddenParamOpRelation& relation_;
+  const HiddenGroup& group_;
+  std::size_t index_, tail_;
+  const Node& node_;
+  const EtpRule& rule_;
+  NodeTypes types_;
+  std::int64_t num_slots_;
+};
+
+// The slice of one state: (..., M) -> (...).
+Value state_slice(const Value& v, std::int64_t a);
+
+}  // namespace braintrace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/algo/rule_program.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "braintrace/ir/builder.h"
+#include "braintrace/ops/ops.h"
+
+namespace braintrace {
+
+CompiledRule::CompiledRule(std::shared_ptr<const ETraceGraph> graph,
+                           const Algorithm& algorithm, const LearningOptions& options)
+    : graph_(std::move(graph)),
+      context_(std::make_unique<RuleContext>(*graph_, algorithm, options)),
+      rule_(make_rule(*context_)),
+      direct_(std::make_unique<DirectAdjoint>(*graph_)),
+      traces_(rule_->traces()) {
+  std::set<ValueId> ids;
+  for (const std::vector<ValueId>& more :
+       {context_->reads(), rule_->reads(), direct_->reads()})
+    ids.insert(more.begin(), more.end());
+  reads_.assign(ids.begin(), ids.end());
+  if (algorithm.config.learning_signal() == LearningSignal::random_feedback)
+    feedback = draw_feedback(*graph_, algorithm.options.random_feedback_key.value_or(0));
+}
+
+DType CompiledRule::scalar_dtype() const {
+  const ModuleInfo& info = graph_->module_info;
+  for (const HiddenVar& h : info.hidden)
+    if (is_float(info.program().type(h.in).dtype)) return info.program().type(h.in).dtype;
+  return DType::f32;
+}
+
+bool CompiledRule::adds_history_only() const {
+  const LearningSignal s = algorithm().config.learning_signal();
+  const bool own_signal =
+      s == LearningSignal::random_feedback || s == LearningSignal::modulatory;
+  return !own_signal && options().newest == Newest::exact;
+}
+
+GroupSignals CompiledRule::signals(const StepTerms& t, const std::vector<Value>& adjoints,
+                                   RuleMode mode) const {
+  GroupSignals s = by_group(*graph_, adjoints);
+  const LearningSignal kind = algorithm().config.learning_signal();
+  if (kind == LearningSignal::modulatory) {
+    const auto it = t.inputs.find("modulator");
+    BT_REQUIRE_KIND(it != t.inputs.end(), ErrorKind::runtime,
+                    "ThreeFactor: no modulator was given for this step");
+    return modulated(*graph_, it->second, s);
+  }
+  if (mode == RuleMode::single_step && options().signal == SignalAdjoint::direct)
+    s = (*direct_)(t.values(), s);
+  if (kind == LearningSignal::random_feedback) s = random_feedback(*graph_, feedback, s);
+  return s;
+}
+
+RuleProgram CompiledRule::write(RuleMode mode) const {
+  RuleProgram p{.graph = {}, .mode = mode, .reads = reads_};
+  const auto builder = Builder::create();
+  const Graph& program = graph_->module_info.program();
+  StepValues values;
+  for (ValueId v : reads_) values.emplace(v, builder->input(program.type(v)));
+  std::vector<Value> adjoints;
+  if (mode != RuleMode::evolve)
+    for (const HiddenVar& h : graph_->module_info.hidden)
+      adjoints.push_back(builder->input(program.type(h.out)));
+  std::vector<Value> eps;
+  for (const TraceSlot& t : traces_) eps.push_back(builder->input(t.type));
+  StepTerms terms(*context_, std::move(values));
+  terms.calls = builder->input({scalar_dtype(), {}});
+  terms.trace_steps = builder->input({scalar_dtype(), {}});
+  p.inputs = rule_->inputs();
+  if (modulator && mode != RuleMode::evolve)
+    p.inputs.push_back({"modulator", *modulator});
+  for (const RuleInput& in : p.inputs)
+    terms.inputs.emplace(in.name, builder->input(in.type));
+
+  LeafGradients grads;
+  if (mode == RuleMode::entry) {
+    grads = rule_->solve(terms, signals(terms, adjoints, mode), eps);
+  } else {
+    const std::vector<Value> before = eps;
+    eps = rule_->roll(terms, before);
+    if (mode == RuleMode::single_step) {
+      const GroupSignals s = signals(terms, adjoints, mode);
+      grads = adds_history_only() ? rule_->history(terms, s, before, eps)
+                                  : rule_->solve(terms, s, eps);
+    }
+  }
+  p.num_adjoints = adjoints.size();
+  p.num_traces = eps.size();
+  std::vector<Value> outputs = eps;
+  for (const auto& [leaf, g] : grads) {
+    p.leaves.push_back(leaf);
+    outputs.push_back(g);
+  }
+  p.graph = builder->finish(outputs);
+  return p;
+}
+
+std::vector<std::string> CompiledRule::traced_leaves() const {
+  std::set<std::string> out;
+  for (const HiddenParamOpRelation& r : graph_->hidden_param_op_relations)
+    for (const Trainable& t : r.trainables)
+      for (const WeightVar& w : t.prologue.parameters) out.insert(leaf_name(w));
+  return {out.begin(), out.end()};
+}
+
+}  // namespace braintrace

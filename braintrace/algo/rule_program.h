@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A learning rule as programs of one step: rolling the traces, and meeting them with the
+// adjoints of the hidden states.
+#include "braintrace/algo/signals.h"
+
+namespace braintrace {
+
+// evolve:      traces move, no gradient
+// single_step: adjoints at step exit; traces move, then meet the signal
+// entry:       adjoints at window entry meet the traces as they are
+enum class RuleMode { evolve, single_step, entry };
+
+// Inputs:  [reads | adjoint per hidden state (not under evolve) | traces | calls |
+//           trace steps | further inputs]
+// Outputs: [traces | gradient per leaf]
+struct RuleProgram {
+  Graph graph;
+  RuleMode mode = RuleMode::evolve;
+  std::vector<ValueId> reads;
+  std::size_t num_adjoints = 0, num_traces = 0;
+  std::vector<RuleInput> inputs;
+  std::vector<std::string> leaves;  // slash paths of the gradients
+};
+
+// A rule with all it needs to write its programs.
+class CompiledRule {
+ public:
+  CompiledRule(std::shared_ptr<const ETraceGraph> graph, const Algorithm& algorithm,
+               const LearningOptions& options);
+
+  const ETraceGraph& graph() const { return *graph_; }
+  const RuleContext& context() const { return *context_; }
+  const Algorithm& algorithm() const { return context_->algorithm(); }
+  const LearningOptions& options() const { return context_->options(); }
+  const LearningRule& rule() const { return *rule_; }
+  const std::vector<TraceSlot>& traces() const { return traces_; }
+  // Values of the step's program the programs below read.
+  const std::vector<ValueId>& reads() const { return reads_; }
+  DType scalar_dtype() const;  // of `calls` and `trace steps`
+
+  FeedbackMatrices feedback;  // for random feedback; drawn at construction
+  // For modulatory signals: the type of the modulator that will be given.
+  std::optional<Type> modulator = {};
+
+  RuleProgram write(RuleMode mode) const;
+  // True when the newest step's gradient of traced parameters comes from reverse mode and
+  // the rule adds the past's share only.
+  bool adds_history_only() const;
+  // Parameter leaves that the rule gives a gradient.
+  std::vector<std::string> traced_leaves() const;
+
+ private:
+  GroupSignals signals(const StepTerms& t, const std::vector<Value>& adjoints,
+                       RuleMode mode) const;
+
+  std::shared_ptr<const ETraceGraph> graph_;
+  std::unique_ptr<RuleContext> context_;
+  std::unique_ptr<LearningRule> rule_;
+  std::unique_ptr<DirectAdjoint> direct_;
+  std::vector<TraceSlot> traces_;
+  std::vector<ValueId> reads_;
+};
+
+}  // namespace braintrace

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/algo/step_program.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "braintrace/ops/batch.h"
+#include "braintrace/ops/calculus.h"
+
+namespace braintrace {
+namespace {
+
+class Assembler {
+ public:
+  Assembler(const CompiledRule& rule, const LossProgram& loss, const StepRequest& request)
+      : rule_(rule), loss_(loss), request_(request) {
+    multi_ = rule.algorithm().vjp_method == VjpMethod::multi_step;
+  }
+
+  StepProgram run() {
+    declare_inputs();
+    differentiate();
+    if (request_.gradient && multi_) meet_entry();
+    roll();
+    return finish();
+  }
+
+ private:
+  void declare_inputs() {
+    const std::vector<Type> types = loss_.graph.input_types();
+    for (std::size_t i = 0; i < loss_.first_perturbation(); ++i)
+      in_.push_back(builder_->input(types[i]));
+    for (const TraceSlot& t : rule_.traces()) {
+      Type type = t.type;
+      if (request_.lanes) type.shape.insert(type.shape.begin(), *request_.lanes);
+      eps_.push_back(builder_->input(type));
+    }
+    calls_ = builder_->input({rule_.scalar_dtype(), {}});
+    trace_steps_ = builder_->input({rule_.scalar_dtype(), {}});
+    step_mode_ = request_.gradient && !multi_ ? RuleMode::single_step : RuleMode::evolve;
+    step_rule_ = rule_.write(step_mode_);
+    for (const RuleInput& in : step_rule_.inputs) {
+      Type type = in.type;
+      if (request_.window > 0) type.shape.insert(type.shape.begin(), request_.window);
+      extra_.push_back(builder_->input(type));
+    }
+    if (!request_.gradient) return;
+    const Type loss = loss_.graph.type(loss_.graph.outputs()[0]);
+    weight_ = builder_->input(loss);
+  }
+
+  bool wanted(const ProgramLeaf& leaf) const {
+    if (!leaf.parameter || !is_float(loss_.graph.input_types()[index_of(leaf)].dtype))
+      return false;
+    const auto& w = request_.weights;
+    return w.empty() || std::find(w.begin(), w.end(), leaf.name) != w.end();
+  }
+  std::size_t index_of(const ProgramLeaf& leaf) const {
+    return loss_.num_args + static_cast<std::size_t>(&leaf - loss_.leaves.data());
+  }
+  bool is_hidden_leaf(const ProgramLeaf& leaf) const {
+    return is_hidden(leaf.state->kind());
+  }
+
+  // Reverse mode from the loss to perturbations, entry states and parameters.
+  void differentiate() {
+    std::vector<Value> in = in_;
+    for (const Type& t : loss_.perturbations) in.push_back(zeros_of(t));
+    if (!request_.gradient) {
+      outs_ = inline_graph(loss_.graph, in);
+      return;
+    }
+    std::vector<bool> active(in.size(), false);
+    for (const ProgramLeaf& leaf : loss_.leaves) {
+      const std::size_t i = index_of(leaf);
+      active[i] = wants_newest(leaf) ||
+                  (multi_ && is_hidden_leaf(leaf) && is_float(in[i].dtype()));
+    }
+    for (std::size_t i = loss_.first_perturbation(); i < in.size(); ++i)
+      active[i] = is_float(in[i].dtype());
+    std::vector<Tangent> ct(loss_.graph.outputs().size());
+    ct[0] = *weight_;
+    VjpResult r = vjp_values(loss_.graph, active, in, ct);
+    outs_ = std::move(r.outs);
+    for (const ProgramLeaf& leaf : loss_.leaves)
+      if (wants_newest(leaf))
+        if (const Tangent& g = r.cotangents[index_of(leaf)])
+          add_to(grads_, leaf.name, *g);
+    cotangents_ = std::move(r.cotangents);
+  }
+
+  // Does reverse mode through this step (or window) give part of its gradient?
+  bool wants_newest(const ProgramLeaf& leaf) const {
+    if (!wanted(leaf)) return false;
+    if (multi_ || rule_.adds_history_only()) return true;
+    if (traced_.empty())
+      for (const std::string& t : rule_.traced_leaves()) traced_.insert(t);
+    if (traced_.contains(leaf.name)) return false;
+    return rule_.options().plain_params == PlainParams::newest_step;
+  }
+
+  Value adjoint_or_zero(std::size_t input, const Type& type) const {
+    return materialize(cotangents_[input], type);
+  }
+
+  // Adjoints per hidden state: of the perturbations, or of the states at entry.
+  std::vector<Value> adjoints(bool entry) const {
+    std::vector<Value> out;
+    const ModuleInfo& info = rule_.graph().module_info;
+    for (std::size_t h = 0; h < info.hidden.size(); ++h) {
+      if (!entry) {
+        out.push_back(
+            adjoint_or_zero(loss_.first_perturbation() + h, loss_.perturbations[h]));
+        continue;
+      }
+      const auto it = std::find_if(
+          loss_.leaves.begin(), loss_.leaves.end(),
+          [&](const ProgramLeaf& l) { return l.state == info.hidden[h].state; });
+      BT_INVARIANT(it != loss_.leaves.end());
+      const std::size_t i = index_of(*it);
+      out.push_back(adjoint_or_zero(i, in_[i].type()));
+    }
+    return out;
+  }
+
+  // One rule program on values of this step: traces move, gradients are added.
+  void apply(const RuleProgram& p, const std::vector<Value>& reads,
+             const std::vector<Value>& adjoints, const std::vector<Value>& extra,
+             const Value& trace_steps) {
+    std::vector<Value> in = reads;
+    in.insert(in.end(), adjoints.begin(), adjoints.end());
+    in.insert(in.end(), eps_.begin(), eps_.end());
+    in.push_back(calls_);
+    in.push_back(trace_steps);
+    in.insert(in.end(), extra.begin(), extra.end());
+    BatchResult r;
+    if (request_.lanes) {
+      std::vector<BatchAxis> axes;
+      for (std::size_t i = 0; i < in.size(); ++i)
+        axes.push_back(in[i].type() == p.graph.type(p.graph.inputs()[i]) ? BatchAxis{}
+                                                                         : BatchAxis{0});
+      r = batch_graph(p.graph, in, axes);
+    } else {
+      r.values = inline_graph(p.graph, in);
+      r.axes.resize(r.values.size());
+    }
+    for (std::size_t i = 0; i < p.num_traces; ++i)
+      eps_[i] = request_.lanes ? batch_in_front(r.values[i], r.axes[i], *request_.lanes)
+                               : r.values[i];
+    for (std::size_t i = 0; i < p.leaves.size(); ++i) {
+      const std::size_t k = p.num_traces + i;
+      Value g = r.values[k];
+      if (r.axes[k])
+        g = sum(g, {.axes = {*r.axes[k]}});
+      else if (request_.lanes)
+        g = g * static_cast<double>(*request_.lanes);
+      add_to(grads_, p.leaves[i], g);
+    }
+  }
+
+  Value read(std::size_t i, const std::optional<Value>& t) const {
+    const ExposedRead& r = loss_.reads[i];
+    const Value& v = outs_[r.output];
+    if (!r.has_time) return v;
+    return t ? squeeze(take(v, reshape(*t, {1}), 0), 0)
+             : squeeze(slice_axis(v, 0, 0, 1), 0);
+  }
+
+  // The adjoints at window entry meet the traces from before.
+  void meet_entry() {
+    const RuleProgram entry = rule_.write(RuleMode::entry);
+    std::vector<Value> reads;
+    for (std::size_t i = 0; i < loss_.reads.size(); ++i) reads.push_back(read(i, {}));
+    std::vector<Value> extra;
+    for (const Value& v : extra_)
+      extra.push_back(request_.window > 0 ? squeeze(slice_axis(v, 0, 0, 1), 0) : v);
+    apply(entry, reads, adjoints(true), extra, trace_steps_);
+  }
+
+  void roll() {
+    if (request_.window == 0) {
+      std::vector<Value> reads;
+      for (std::size_t i = 0; i < loss_.reads.size(); ++i) reads.push_back(read(i, {}));
+      const bool signals = step_mode_ == RuleMode::single_step;
+      apply(step_rule_, reads, signals ? adjoints(false) : std::vector<Value>{}, extra_,
+            trace_steps_);
+      return;
+    }
+    roll_window();
+  }
+
+  // Traces over the steps of a window: a scan over the values that change in it.
+  void roll_window() {
+    std::vector<Value> xs;
+    for (const ExposedRead& r : loss_.reads)
+      if (r.has_time) xs.push_back(outs_[r.output]);
+    xs.insert(xs.end(), extra_.begin(), extra_.end());
+    std::vector<Value> init = eps_;
+    init.push_back(trace_steps_);
+    const ScanResult r = scan(
+        [&](const Values& in) {
+          const auto state = in.begin() + static_cast<std::ptrdiff_t>(eps_.size());
+          Values args;
+          auto next = state + 1;
+          for (std::size_t i = 0; i < loss_.reads.size(); ++i)
+            args.push_back(loss_.reads[i].has_time ? *next++
+                                                   : outs_[loss_.reads[i].output]);
+          args.insert(args.end(), in.begin(), state);
+          args.push_back(calls_);
+          args.push_back(*state);
+          args.insert(args.end(), next, in.end());
+          Values out = inline_graph(step_rule_.graph, args);
+          out.push_back(*state + 1);
+          return out;
+        },
+        init, xs, {.length = request_.window});
+    eps_.assign(r.carry.begin(), r.carry.end() - 1);
+  }
+
+  StepProgram finish() {
+    StepProgram p{.graph = {}, .num_args = loss_.num_args, .has_loss = loss_.has_loss};
+    p.num_results = loss_.num_results;
+    p.leaves = loss_.leaves;
+    p.num_traces = eps_.size();
+    p.inputs = step_rule_.inputs;
+    p.steps = std::max<std::int64_t>(1, request_.window);
+    std::vector<Value> outputs(
+        outs_.begin(), outs_.begin() + static_cast<std::ptrdiff_t>(loss_.first_result() +
+                                                                   loss_.num_results));
+    for (ProgramLeaf& leaf : p.leaves) {
+      if (!leaf.exit) continue;
+      const Value v = outs_[*leaf.exit];
+      leaf.exit = outputs.size();
+      outputs.push_back(v);
+    }
+    outputs.insert(outputs.end(), eps_.begin(), eps_.end());
+    if (request_.gradient)
+      for (const ProgramLeaf& leaf : p.leaves) {
+        if (!wanted(leaf)) continue;
+        const auto it = grads_.find(leaf.name);
+        p.gradients.push_back(leaf.name);
+        outputs.push_back(
+            it != grads_.end()
+                ? it->second
+                : zeros_of(in_[index_of(loss_.leaves[static_cast<std::size_t>(
+                                   &leaf - p.leaves.data())])]
+                               .type()));
+      }
+    p.graph = builder_->finish(outputs);
+    return p;
+  }
+
+  const CompiledRule& rule_;
+  const LossProgram& loss_;
+  const StepRequest& request_;
+  bool multi_ = false;
+  RuleMode step_mode_ = RuleMode::evolve;
+  RuleProgram step_rule_;
+  std::shared_ptr<Builder> builder_ = Builder::create();
+  std::vector<Value> in_, eps_, extra_, outs_;
+  Value calls_, trace_steps_;
+  std::optional<Value> weight_;
+  std::vector<Tangent> cotangents_;
+  LeafGradients grads_;
+  mutable std::set<std::string> traced_;
+};
+
+}  // namespace
+
+std::size_t StepProgram::first_trace_out() const {
+  std::size_t exits = 0;
+  for (const ProgramLeaf& leaf : leaves) exits += leaf.exit.has_value();
+  return (has_loss ? 1 : 0) + num_results + exits;
+}
+
+SpliceOptions splice_options(const CompiledRule& rule, const StepRequest& request) {
+  const bool single = rule.algorithm().vjp_method == VjpMethod::single_step;
+  return {.perturb = request.gradient && single,
+          .window = request.window > 0,
+          .detach_while = single,
+          .lanes = request.lanes};
+}
+
+StepProgram assemble(const CompiledRule& rule, const LossProgram& loss,
+                     const StepRequest& request) {
+  BT_REQUIRE_KIND(request.window == 0 || !request.gradient ||
+                      rule.algorithm().vjp_method == VjpMethod::multi_step,
+                  ErrorKind::not_implemented,
+                  fmt::format("{}: several steps under one gradient need vjp_method "
+                              "multi-step",
+                              rule.algorithm().name));
+  return Assembler(rule, loss, request).run();
+}
+
+}  // namespace braintrace

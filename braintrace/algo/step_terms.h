@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What one step offers a learning rule: values of the step, D of each group and df of
+// each relation. Written into the program under construction when first asked for.
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "braintrace/algo/algorithm.h"
+#include "braintrace/algo/relation_writer.h"
+
+namespace braintrace {
+
+// The compiled graph and how a rule is to read it. Lives as long as its rule.
+class RuleContext {
+ public:
+  RuleContext(const ETraceGraph& graph, const Algorithm& algorithm,
+              const LearningOptions& options);
+  RuleContext(const RuleContext&) = delete;
+  RuleContext& operator=(const RuleContext&) = delete;
+
+  const ETraceGraph& graph() const { return graph_; }
+  const Algorithm& algorithm() const { return algorithm_; }
+  const ETraceConfig& config() const { return algorithm_.config; }
+  const LearningOptions& options() const { return options_; }
+  const std::vector<HiddenGroup>& groups() const { return graph_.hidden_groups; }
+  // One per direct relation and group, in order.
+  const std::vector<RelationWriter>& relations() const { return relations_; }
+  // Width of a trace's last axis in a group: num_state, times K under sparse_n.
+  std::int64_t width(std::int64_t group) const;
+  // Values of the step's program that terms and relations read.
+  std::vector<ValueId> reads() const;
+
+ private:
+  const ETraceGraph& graph_;
+  Algorithm algorithm_;
+  LearningOptions options_;
+  std::vector<RelationWriter> relations_;
+};
+
+class StepTerms {
+ public:
+  StepTerms(const RuleContext& context, StepValues values);
+
+  const RuleContext& context() const { return context_; }
+  const StepValues& values() const { return values_; }
+  // Scalars of the element type: calls before this one, trace steps before this one.
+  Value calls, trace_steps;
+  // What the caller hands in per step, by name (modulator, noise).
+  std::map<std::string, Value> inputs;
+
+  // What the config puts for D, (*varshape, M, M); nullopt: zero.
+  const std::optional<Value>& D(std::int64_t group);
+  // (*varshape, M): the tail's derivative, in slot 0 of a widened group.
+  const Value& df(std::size_t relation);
+  // The group's Jacobian times a group-shaped value, without building the matrix.
+  Value times_jacobian(std::int64_t group, const Value& v);
+
+ private:
+  std::optional<Value> make_D(const HiddenGroup& g) const;
+  std::vector<Value> transition_inputs(const HiddenGroup& g) const;
+
+  const RuleContext& context_;
+  StepValues values_;
+  std::map<std::int64_t, std::optional<Value>> d_;
+  std::map<std::size_t, Value> df_;
+};
+
+// A group-shaped signal on the slots of widened traces; unchanged without a pattern.
+Value widened_signal(const HiddenGroup& g, const Value& signal);
+
+}  // namespace braintrace
