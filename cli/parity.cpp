@@ -23,9 +23,11 @@ struct Options {
   std::string filter;
   std::string dtype = "f64";
   bool verbose = false;
+  bool rule = false;
 };
 
 std::vector<fs::path> json_files(const fs::path& directory) {
+  if (fs::is_regular_file(directory)) return {directory};
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(directory))
     if (entry.is_regular_file() && entry.path().extension() == ".json")
@@ -40,8 +42,8 @@ std::string read(const fs::path& file) {
 }
 
 std::vector<ParityResult> check_file(const fs::path& file, const Options& o) {
-  const testing::ParityOptions options{.dtype =
-                                           o.dtype == "f32" ? DType::f32 : DType::f64};
+  const testing::ParityOptions options{
+      .dtype = o.dtype == "f32" ? DType::f32 : DType::f64, .rule = o.rule};
   const std::string text = read(file), name = file.stem().string();
   switch (testing::classify_golden(text)) {
     case GoldenKind::golden_case:
@@ -61,13 +63,14 @@ std::vector<ParityResult> check_file(const fs::path& file, const Options& o) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app("Replays recorded runs of the reference and compares the numbers.");
-  app.add_option("directories", o.directories, "folders with golden JSON files")
+  app.add_option("directories", o.directories, "golden JSON files, or folders of them")
       ->required()
-      ->check(CLI::ExistingDirectory);
+      ->check(CLI::ExistingPath);
   app.add_option("--filter", o.filter, "only cases whose name contains this text");
   app.add_option("--dtype", o.dtype, "element type")
       ->check(CLI::IsMember({"f32", "f64"}));
   app.add_flag("--verbose", o.verbose, "one line per compared array");
+  app.add_flag("--rule", o.rule, "also replay the recorded learning rule");
   CLI11_PARSE(app, argc, argv);
 
   int passed = 0, failed = 0;

@@ -51,17 +51,14 @@ class Assembler {
     weight_ = builder_->input(loss);
   }
 
-  bool wanted(const ProgramLeaf& leaf) const {
-    if (!leaf.parameter || !is_float(loss_.graph.input_types()[index_of(leaf)].dtype))
-      return false;
+  // Leaf k as an input of the program.
+  std::size_t input_of(std::size_t k) const { return loss_.num_args + k; }
+  bool is_float_leaf(std::size_t k) const { return is_float(in_[input_of(k)].dtype()); }
+  bool wanted(std::size_t k) const {
+    const ProgramLeaf& leaf = loss_.leaves[k];
+    if (!leaf.parameter || !is_float_leaf(k)) return false;
     const auto& w = request_.weights;
     return w.empty() || std::find(w.begin(), w.end(), leaf.name) != w.end();
-  }
-  std::size_t index_of(const ProgramLeaf& leaf) const {
-    return loss_.num_args + static_cast<std::size_t>(&leaf - loss_.leaves.data());
-  }
-  bool is_hidden_leaf(const ProgramLeaf& leaf) const {
-    return is_hidden(leaf.state->kind());
   }
 
   // Reverse mode from the loss to perturbations, entry states and parameters.
@@ -73,31 +70,31 @@ class Assembler {
       return;
     }
     std::vector<bool> active(in.size(), false);
-    for (const ProgramLeaf& leaf : loss_.leaves) {
-      const std::size_t i = index_of(leaf);
-      active[i] = wants_newest(leaf) ||
-                  (multi_ && is_hidden_leaf(leaf) && is_float(in[i].dtype()));
-    }
+    for (std::size_t k = 0; k < loss_.leaves.size(); ++k)
+      active[input_of(k)] =
+          wants_newest(k) ||
+          (multi_ && is_hidden(loss_.leaves[k].state->kind()) && is_float_leaf(k));
     for (std::size_t i = loss_.first_perturbation(); i < in.size(); ++i)
       active[i] = is_float(in[i].dtype());
     std::vector<Tangent> ct(loss_.graph.outputs().size());
     ct[0] = *weight_;
     VjpResult r = vjp_values(loss_.graph, active, in, ct);
     outs_ = std::move(r.outs);
-    for (const ProgramLeaf& leaf : loss_.leaves)
-      if (wants_newest(leaf))
-        if (const Tangent& g = r.cotangents[index_of(leaf)])
-          add_to(grads_, leaf.name, *g);
+    for (std::size_t k = 0; k < loss_.leaves.size(); ++k) {
+      if (!wants_newest(k)) continue;
+      if (const Tangent& g = r.cotangents[input_of(k)])
+        add_to(grads_, loss_.leaves[k].name, *g);
+    }
     cotangents_ = std::move(r.cotangents);
   }
 
   // Does reverse mode through this step (or window) give part of its gradient?
-  bool wants_newest(const ProgramLeaf& leaf) const {
-    if (!wanted(leaf)) return false;
+  bool wants_newest(std::size_t k) const {
+    if (!wanted(k)) return false;
     if (multi_ || rule_.adds_history_only()) return true;
     if (traced_.empty())
       for (const std::string& t : rule_.traced_leaves()) traced_.insert(t);
-    if (traced_.contains(leaf.name)) return false;
+    if (traced_.contains(loss_.leaves[k].name)) return false;
     return rule_.options().plain_params == PlainParams::newest_step;
   }
 
@@ -119,7 +116,7 @@ class Assembler {
           loss_.leaves.begin(), loss_.leaves.end(),
           [&](const ProgramLeaf& l) { return l.state == info.hidden[h].state; });
       BT_INVARIANT(it != loss_.leaves.end());
-      const std::size_t i = index_of(*it);
+      const std::size_t i = input_of(static_cast<std::size_t>(it - loss_.leaves.begin()));
       out.push_back(adjoint_or_zero(i, in_[i].type()));
     }
     return out;
@@ -236,18 +233,13 @@ class Assembler {
       outputs.push_back(v);
     }
     outputs.insert(outputs.end(), eps_.begin(), eps_.end());
-    if (request_.gradient)
-      for (const ProgramLeaf& leaf : p.leaves) {
-        if (!wanted(leaf)) continue;
-        const auto it = grads_.find(leaf.name);
-        p.gradients.push_back(leaf.name);
-        outputs.push_back(
-            it != grads_.end()
-                ? it->second
-                : zeros_of(in_[index_of(loss_.leaves[static_cast<std::size_t>(
-                                   &leaf - p.leaves.data())])]
-                               .type()));
-      }
+    for (std::size_t k = 0; request_.gradient && k < p.leaves.size(); ++k) {
+      if (!wanted(k)) continue;
+      const auto it = grads_.find(p.leaves[k].name);
+      p.gradients.push_back(p.leaves[k].name);
+      outputs.push_back(it != grads_.end() ? it->second
+                                           : zeros_of(in_[input_of(k)].type()));
+    }
     p.graph = builder_->finish(outputs);
     return p;
   }
@@ -273,6 +265,18 @@ std::size_t StepProgram::first_trace_out() const {
   std::size_t exits = 0;
   for (const ProgramLeaf& leaf : leaves) exits += leaf.exit.has_value();
   return (has_loss ? 1 : 0) + num_results + exits;
+}
+
+std::string input_name(const StepProgram& p, std::size_t input) {
+  if (input < p.num_args) return fmt::format("argument {}", input);
+  if (input < p.first_trace())
+    return fmt::format("state {}", p.leaves[input - p.num_args].name);
+  if (input < p.first_trace() + p.num_traces)
+    return fmt::format("trace {}", input - p.first_trace());
+  const std::size_t rest = input - p.first_trace() - p.num_traces;
+  if (rest < 2) return "counter";
+  if (rest < 2 + p.inputs.size()) return p.inputs[rest - 2].name;
+  return "weight of the loss";
 }
 
 SpliceOptions splice_options(const CompiledRule& rule, const StepRequest& request) {

@@ -27,6 +27,9 @@ struct StepProgram {
   std::size_t first_gradient() const { return first_trace_out() + num_traces; }
 };
 
+// "argument 0", "state rnn/h", "trace bwg/0/0/weight": for messages.
+std::string input_name(const StepProgram& p, std::size_t input);
+
 struct StepRequest {
   bool gradient = true;
   // Leaves to differentiate by, slash paths; empty: every parameter of the program.

@@ -34,6 +34,7 @@ FieldError compare(const std::string& field, const Array& got, const Array& want
 
 struct ParityOptions {
   DType dtype = DType::f64;
+  bool rule = false;  // also gradients per call, traces and index of the recorded rule
 };
 // Outputs, losses, hidden states, gradients by back-propagation through time and the
 // compiled graph in compat mode, as far as the case holds them. Never throws on a bad

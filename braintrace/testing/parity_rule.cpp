@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replays the learning rule of one recorded case.
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "braintrace/algo/algorithm_names.h"
+#include "braintrace/array/array_json.h"
+#include "braintrace/nn/model_registry.h"
+#include "braintrace/testing/parity_impl.h"
+#include "braintrace/train/learner.h"
+
+namespace braintrace::testing::internal {
+namespace {
+
+using nlohmann::json;
+
+class RuleReplay {
+ public:
+  RuleReplay(const GoldenCase& c, DType dtype)
+      : case_(c), text_(json::parse(c.text)), dtype_(dtype) {
+    model_ = nn::build_model(c.text);
+    LearnerOptions options = compat(LearnerOptions{});
+    options.batch_size = c.mode == GoldenMode::none ? std::nullopt : c.batch;
+    options.vmap = c.mode == GoldenMode::vmap;
+    options.dtype = dtype;
+    learner_ = std::make_unique<Learner>(
+        *model_, algorithm_from_json(text_["algorithm"].dump()),
+        std::vector{in_dtype(row(c.inputs, 0), dtype)}, options);
+    load(c, *model_, dtype);
+    inject();
+  }
+
+  void run(const Comparison& check) {
+    const std::int64_t chunk = case_.chunk_size.value_or(1);
+    std::map<std::string, std::vector<Array>> grads;
+    for (std::int64_t t = 0; t < case_.steps; t += chunk) {
+      prepare(t, chunk);
+      const GradResult r = one_call(t, chunk);
+      for (const auto& [leaf, g] : r.grads) grads[leaf].push_back(g);
+    }
+    const json& expected = text_["expected"];
+    for (const auto& [leaf, want] : expected["grad_per_step"].items()) {
+      const auto it = grads.find(leaf);
+      BT_REQUIRE(it != grads.end(),
+                 fmt::format("the learner gives no gradient for '{}'", leaf));
+      const Array recorded = array_from_json(leaf, want);
+      check("grad_per_step " + leaf, stacked(it->second).reshaped(recorded.shape()),
+            recorded);
+    }
+    compare_traces(check);
+    BT_REQUIRE(learner_->running_index() == expected["running_index_final"],
+               fmt::format("running_index: {}, recorded is {}", learner_->running_index(),
+                           expected["running_index_final"].dump()));
+  }
+
+ private:
+  // Random draws of the recorded run, given as arrays.
+  void inject() {
+    if (text_.contains("random_feedback_B")) {
+      FeedbackMatrices b;
+      for (const auto& [group, m] : text_["random_feedback_B"].items())
+        b[std::stoll(group)] = array_from_json("random_feedback_B", m);
+      learner_->set_feedback(std::move(b));
+    }
+    if (text_.contains("modulator")) learner_->set_modulator(scalar(0, dtype_));
+  }
+
+  // What the rule is given at step t.
+  void prepare(std::int64_t t, std::int64_t chunk) {
+    if (text_.contains("modulator"))
+      learner_->set_modulator(row(array_from_json("modulator", text_["modulator"]), t));
+    if (!text_.contains("uoro_projection")) return;
+    for (const auto& [group, table] : text_["uoro_projection"].items()) {
+      const Array nu = array_from_json("uoro_projection", table);
+      learner_->set_rule_input("nu/" + group,
+                               chunk > 1 ? rows(nu, t, chunk) : row(nu, t));
+    }
+  }
+
+  GradResult one_call(std::int64_t t, std::int64_t chunk) {
+    GradOptions options{.reduction = Reduction::sum};
+    Array mask = zeros({chunk}, DType::f64);
+    for (std::int64_t k = 0; k < chunk; ++k)
+      mask.mutable_data<double>()[k] = case_.mask[static_cast<std::size_t>(t + k)];
+    options.mask = mask;
+    if (chunk > 1) options.chunk_size = chunk;
+    const auto loss = [&](const Values& in) {
+      if (chunk == 1)
+        return LossResult{
+            .loss = loss_of(case_, (*learner_)(in[0]), row(case_.targets, t)),
+            .results = {}};
+      const Value y = (*learner_)(MultiStepData{{in[0]}})[0];
+      Values losses;
+      for (std::int64_t k = 0; k < chunk; ++k)
+        losses.push_back(loss_of(case_, squeeze(slice_axis(y, 0, k, 1), 0),
+                                 row(case_.targets, t + k)));
+      return LossResult{.loss = stack(losses), .results = {}};
+    };
+    return learner_->etrace_grad(
+        std::vector{in_dtype(rows(case_.inputs, t, chunk), dtype_)}, loss, options);
+  }
+
+  void compare_traces(const Comparison& check) const {
+    const std::vector<TraceView> have = learner_->etraces();
+    for (const json& want : text_["expected"]["etrace_final"]) {
+      const Array recorded = array_from_json("etrace_final", want);
+      const std::string label =
+          fmt::format("trace {}/{}/{}/{}", want["kind"].get<std::string>(),
+                      want["relation"].get<int>(), want["group"].get<int>(),
+                      want["key"].get<std::string>());
+      const Array* found = nullptr;
+      for (const TraceView& t : have)
+        if (matches(t.slot, want)) found = &t.value;
+      BT_REQUIRE(found, fmt::format("the learner has no {}", label));
+      check(label, found->reshaped(recorded.shape()), recorded);
+    }
+  }
+
+  static bool matches(const TraceSlot& t, const json& want) {
+    const bool keyed = t.kind == "bwg" || t.kind == "kappa_filtered";
+    return t.kind == want["kind"] && t.relation == want["relation"] &&
+           t.group == want["group"] && (!keyed || t.key == want["key"]);
+  }
+
+  const GoldenCase& case_;
+  json text_;
+  DType dtype_;
+  std::unique_ptr<Module> model_;
+  std::unique_ptr<Learner> learner_;
+};
+
+}  // namespace
+
+void compare_rule(const GoldenCase& c, const Comparison& check, DType dtype) {
+  RuleReplay(c, dtype).run(check);
+}
+
+}  // namespace braintrace::testing::internal

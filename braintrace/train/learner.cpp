@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/train/learner.h"
+
+#include <cmath>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "braintrace/train/learner_impl.h"
+
+namespace braintrace {
+
+LearnerOptions compat(LearnerOptions base) {
+  base.graph = compat(base.graph);
+  base.learning = compat(base.learning);
+  return base;
+}
+
+Learner::Learner(Module& model, const Algorithm& algorithm,
+                 const std::vector<Array>& examples, const LearnerOptions& options)
+    : impl_(std::make_unique<Impl>(model, checked(algorithm), options)) {
+  BT_REQUIRE(!examples.empty(), "compile: at least one example input is needed");
+  BT_REQUIRE(options.verbose >= 0 && options.verbose <= 2,
+             fmt::format("compile: verbose must be 0, 1 or 2, got {}", options.verbose));
+  BT_REQUIRE(!options.vmap || options.batch_size, "compile: vmap needs a batch_size");
+  impl_->compile(examples);
+  if (options.verbose > 0)
+    show_graph(options.verbose, options.out ? options.out : &std::cout);
+}
+
+Learner::~Learner() = default;
+Learner::Learner(Learner&&) noexcept = default;
+
+Value Learner::operator()(const Value& x) {
+  const Values out = (*this)(Values{x});
+  BT_REQUIRE(
+      out.size() == 1,
+      fmt::format("learner: the model has {} outputs; call it with a list", out.size()));
+  return out[0];
+}
+
+Values Learner::operator()(const Values& xs) {
+  if (impl_->tracer) return impl_->tracer->splice(xs);
+  std::vector<Array> args;
+  for (const Value& v : xs) args.push_back(v.array());
+  const std::vector<Array> out = step(args);
+  return {out.begin(), out.end()};
+}
+
+Values Learner::operator()(const MultiStepData& xs) {
+  if (impl_->tracer) {
+    BT_REQUIRE_KIND(impl_->tracing_window, ErrorKind::not_implemented,
+                    "learner: MultiStepData under a gradient needs vjp_method multi-step "
+                    "and a chunk_size");
+    return impl_->tracer->splice(xs.values);
+  }
+  BT_REQUIRE(!options().vmap, "learner: windows are not available under vmap");
+  std::vector<Array> args;
+  for (const Value& v : xs.values) args.push_back(v.array());
+  BT_REQUIRE(!args.empty() && !args[0].shape().empty(),
+             "learner: MultiStepData needs a leading time axis");
+  const std::int64_t steps = args[0].shape()[0];
+  for (const Array& a : args)
+    BT_REQUIRE(!a.shape().empty() && a.shape()[0] == steps,
+               fmt::format("learner: MultiStepData of unequal lengths {} and {}", steps,
+                           a.shape().empty() ? 0 : a.shape()[0]));
+  const std::vector<Array> out =
+      impl_->call(*impl_->evolve_program(args, steps), args, {}, "learner");
+  return {out.begin(), out.end()};
+}
+
+std::vector<Array> Learner::step(const std::vector<Array>& given) {
+  const std::vector<Array> args = impl_->cast(given);
+  return impl_->call(*impl_->evolve_program(args, 0), args, {}, "learner.step");
+}
+
+LossHandle Learner::trace_loss(const TracedFn& loss, const std::vector<Array>& examples) {
+  std::vector<Type> types;
+  for (const Array& a : impl_->cast(examples)) types.push_back(type_of(a));
+  return LossHandle(impl_->gradient_program(types, loss, {}, 0, "trace_loss"));
+}
+
+StepGradient Learner::step_grad(const std::vector<Array>& args, LossHandle& loss,
+                                double weight) {
+  Executable& e = *loss.executable_;
+  StepGradient out;
+  out.results = impl_->call(e, impl_->cast(args), {weight}, "step_grad");
+  out.loss = e.loss();
+  out.gradients = &e.gradients();
+  return out;
+}
+
+void Learner::init_etrace_state() { impl_->clear_traces(); }
+
+void Learner::reset_state(std::optional<std::int64_t> batch_size) {
+  if (batch_size) {
+    BT_REQUIRE(options().batch_size,
+               "reset_state: the learner was compiled without a batch_size");
+    BT_REQUIRE(*batch_size >= 1,
+               fmt::format("reset_state: batch_size must be >= 1, got {}", *batch_size));
+    if (*batch_size != *options().batch_size) impl_->rebatch(*batch_size);
+  }
+  impl_->calls = impl_->trace_steps = 0;
+  impl_->clear_traces();
+}
+
+std::vector<TraceView> Learner::etraces() const {
+  std::vector<TraceView> out;
+  for (std::size_t i = 0; i < impl_->traces.size(); ++i)
+    out.push_back({impl_->rule->traces()[i], impl_->traces[i]});
+  return out;
+}
+
+std::vector<TraceView> Learner::get_etrace_of(const Path& parameter) const {
+  std::vector<TraceView> out;
+  const auto& relations = graph().hidden_param_op_relations;
+  for (const TraceView& t : etraces()) {
+    const bool own =
+        t.slot.parameter
+            ? *t.slot.parameter == parameter
+            : t.slot.relation >= 0 &&
+                  relations[static_cast<std::size_t>(t.slot.relation)].path() ==
+                      parameter;
+    if (own) out.push_back(t);
+  }
+  BT_REQUIRE(!out.empty(), fmt::format("get_etrace_of: {} has no eligibility trace",
+                                       to_string(parameter)));
+  return out;
+}
+
+void Learner::set_etrace(const std::string& name, const Array& value) {
+  for (std::size_t i = 0; i < impl_->traces.size(); ++i) {
+    if (impl_->rule->traces()[i].name() != name) continue;
+    BT_REQUIRE(
+        value.shape() == impl_->traces[i].shape(),
+        fmt::format("set_etrace: {} has shape {}, got {}", name,
+                    to_string(impl_->traces[i].shape()), to_string(value.shape())));
+    impl_->traces[i] = value.astype(impl_->traces[i].dtype()).contiguous();
+    return;
+  }
+  throw UserError(fmt::format("set_etrace: no trace '{}'", name));
+}
+
+std::int64_t Learner::running_index() const { return impl_->calls; }
+std::int64_t Learner::trace_steps() const { return impl_->trace_steps; }
+void Learner::set_counters(std::int64_t calls, std::int64_t trace_steps) {
+  BT_REQUIRE(calls >= 0 && trace_steps >= 0,
+             fmt::format("set_counters: counters must be >= 0, got {} and {}", calls,
+                         trace_steps));
+  impl_->calls = calls;
+  impl_->trace_steps = trace_steps;
+}
+
+void Learner::set_modulator(const std::optional<Array>& modulator) {
+  BT_REQUIRE(
+      algorithm().config.learning_signal() == LearningSignal::modulatory || !modulator,
+      fmt::format("set_modulator: {} has no modulatory signal", algorithm().name));
+  const DType dtype = impl_->rule->scalar_dtype();
+  std::optional<Type> type;
+  if (modulator) type = Type{dtype, modulator->shape()};
+  if (type != impl_->rule->modulator) impl_->programs.clear();
+  impl_->rule->modulator = type;
+  if (modulator)
+    impl_->rule_inputs["modulator"] = modulator->astype(dtype).contiguous();
+  else
+    impl_->rule_inputs.erase("modulator");
+}
+
+void Learner::set_rule_input(const std::string& name, const Array& value) {
+  impl_->rule_inputs[name] = value.astype(impl_->rule->scalar_dtype()).contiguous();
+}
+
+void Learner::set_feedback(FeedbackMatrices matrices) {
+  impl_->rule->feedback = std::move(matrices);
+  impl_->programs.clear();
+}
+
+const ETraceGraph& Learner::graph() const { return impl_->rule->graph(); }
+const Algorithm& Learner::algorithm() const { return impl_->algorithm; }
+const LearnerOptions& Learner::options() const { return impl_->options; }
+const CompiledRule& Learner::rule() const { return *impl_->rule; }
+Module& Learner::model() const { return impl_->model; }
+CompilationReport Learner::report() const { return CompilationReport(graph()); }
+
+std::string Learner::show_graph(int verbose, std::ostream* out) const {
+  BT_REQUIRE(verbose >= 0 && verbose <= 2,
+             fmt::format("show_graph: verbose must be 0, 1 or 2, got {}", verbose));
+  std::string text = report().to_str(verbose);
+  if (out) *out << text << '\n';
+  return text;
+}
+
+Learner compile(Module& model, const Algorithm& algorithm,
+                const std::vector<Array>& examples, const LearnerOptions& options) {
+  return Learner(model, algorithm, examples, options);
+}
+
+Learner compile(Module& model, const Algorithm& algorithm, const Array& example,
+                const LearnerOptions& options) {
+  return Learner(model, algorithm, {example}, options);
+}
+
+}  // namespace braintrace

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A compiled model that learns online: it runs the step, moves the eligibility traces and
+// gives gradients, step by step, with memory that does not grow with the sequence.
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "braintrace/etrace/report.h"
+#include "braintrace/train/executable.h"
+#include "braintrace/train/sequence.h"
+
+namespace braintrace {
+
+struct LearnerOptions {
+  std::optional<std::int64_t> batch_size = {};  // axis 0 of states and inputs
+  std::optional<std::uint64_t> seed = {};
+  std::optional<DType> dtype = {};  // default: what the parameters have, else f32
+  int verbose = 0;                  // 1: report, 2: more; written to `out`
+  std::ostream* out = nullptr;      // default: std::cout
+  bool vmap = false;                // one lane compiled, mapped over batch_size lanes
+  CompileOptions graph = {};
+  LearningOptions learning = {};
+  ExecutorKind executor = ExecutorKind::plan;
+  int threads = 0;  // 0: as the environment says
+};
+// The same with every difference from braintrace 0.2.6 switched off.
+LearnerOptions compat(LearnerOptions base);
+
+// Arguments with a leading time axis: several steps in one call.
+struct MultiStepData {
+  Values values;
+};
+struct SingleStepData {
+  Values values;
+};
+
+// One trace array and what it belongs to.
+struct TraceView {
+  TraceSlot slot;
+  Array value;
+};
+
+// A loss function traced once, for use at every step (Learner::trace_loss).
+class LossHandle {
+ public:
+  explicit LossHandle(std::shared_ptr<Executable> e) : executable_(std::move(e)) {}
+  const Graph& graph() const { return executable_->program().graph; }
+
+ private:
+  friend class Learner;
+  std::shared_ptr<Executable> executable_;
+};
+
+struct StepGradient {
+  double loss = 0;                       // not weighted
+  std::vector<Array> results;            // what the function returned besides the loss
+  const StateDict* gradients = nullptr;  // by slash path; valid until the next call
+};
+
+class Learner {
+ public:
+  // Initialises the model's states (values are set afterwards, by path) and compiles.
+  // UserError: as DESIGN says; kind compilation when no parameter has a relation.
+  Learner(Module& model, const Algorithm& algorithm, const std::vector<Array>& examples,
+          const LearnerOptions& options = {});
+  ~Learner();
+  Learner(Learner&&) noexcept;
+
+  // Inside a traced loss: the compiled step at this place. Outside: one step; states and
+  // traces move on.
+  Value operator()(const Value& x);
+  Values operator()(const Values& xs);
+  Values operator()(const MultiStepData& xs);  // outputs stacked over time
+  Values operator()(const SingleStepData& xs) { return (*this)(xs.values); }
+  Value update(const Value& x) { return (*this)(x); }
+
+  // Streaming: traced once, then called at every step. Weights may change in between.
+  LossHandle trace_loss(const TracedFn& loss, const std::vector<Array>& examples);
+  StepGradient step_grad(const std::vector<Array>& args, LossHandle& loss,
+                         double weight = 1);
+  std::vector<Array> step(const std::vector<Array>& args);  // no gradient
+
+  // The gradient over a sequence, taken step by step (train/sequence.h).
+  GradResult etrace_grad(const std::vector<Array>& sequences, const TracedFn& loss,
+                         const GradOptions& options = {});
+  GradResult etrace_grad(const SequenceSource& source, const TracedFn& loss,
+                         const GradOptions& options = {});
+  GradResult etrace_grad(const Array& xs, const Array& ys, const PairLoss& loss,
+                         const GradOptions& options = {});
+  // The same steps without a loss. Outputs only when asked for.
+  std::vector<Array> etrace_evolve(const std::vector<Array>& sequences,
+                                   const EvolveOptions& options = {});
+  void etrace_evolve(const SequenceSource& source);
+
+  // Traces as at compile time: zero, filters and noise included.
+  void init_etrace_state();
+  // Counters and traces to zero. With a batch size: traces (and states of another batch)
+  // for that many samples; UserError on a learner compiled without one. Hidden states of
+  // the same batch are not touched.
+  void reset_state(std::optional<std::int64_t> batch_size = {});
+  // UserError when the parameter has no trace.
+  std::vector<TraceView> get_etrace_of(const Path& parameter) const;
+  std::vector<TraceView> etraces() const;
+  void set_etrace(const std::string& slot_name, const Array& value);
+
+  std::int64_t running_index() const;  // calls so far
+  std::int64_t trace_steps() const;    // steps so far
+  void set_counters(std::int64_t calls, std::int64_t trace_steps);
+
+  // A third factor for modulatory rules: kept until replaced; nullopt removes it.
+  void set_modulator(const std::optional<Array>& modulator);
+  // Injected noise and other per-step inputs of the rule, by name.
+  void set_rule_input(const std::string& name, const Array& value);
+  void set_feedback(FeedbackMatrices matrices);
+
+  const ETraceGraph& graph() const;
+  const Algorithm& algorithm() const;
+  const LearnerOptions& options() const;
+  const CompiledRule& rule() const;
+  Module& model() const;
+  CompilationReport report() const;
+  std::string show_graph(int verbose = 1, std::ostream* out = nullptr) const;
+  bool is_batched() const { return options().batch_size.has_value(); }
+
+ private:
+  friend class GradDriver;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// `model` must outlive the learner.
+Learner compile(Module& model, const Algorithm& algorithm,
+                const std::vector<Array>& examples, const LearnerOptions& options = {});
+Learner compile(Module& model, const Algorithm& algorithm, const Array& example,
+                const LearnerOptions& options = {});
+
+}  // namespace braintrace

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What a learner holds: the compiled rule, its traces and counters, and programs that
+// were traced before.
+#include <map>
+
+#include "braintrace/train/learner.h"
+
+namespace braintrace {
+
+struct Learner::Impl {
+  Impl(Module& m, Algorithm a, LearnerOptions o)
+      : model(m), algorithm(std::move(a)), options(std::move(o)) {}
+
+  Module& model;
+  Algorithm algorithm;
+  LearnerOptions options;
+  std::vector<Array> examples;
+  std::unique_ptr<CompiledRule> rule;
+  std::vector<Array> traces;
+  std::int64_t calls = 0, trace_steps = 0;
+  std::map<std::string, Array> rule_inputs;
+  std::map<std::uint64_t, std::shared_ptr<Executable>> programs;  // by structural hash
+  LossTracer* tracer = nullptr;  // while a loss is traced
+  bool tracing_window = false;
+
+  void compile(const std::vector<Array>& args);
+  void rebatch(std::int64_t batch_size);
+  void clear_traces();
+  // Float arguments take the element type of the compiled ones.
+  std::vector<Array> cast(const std::vector<Array>& args) const;
+  std::optional<std::int64_t> lanes() const;
+
+  std::shared_ptr<Executable> evolve_program(const std::vector<Array>& args,
+                                             std::int64_t window);
+  std::shared_ptr<Executable> gradient_program(const std::vector<Type>& args,
+                                               const TracedFn& fn,
+                                               const std::vector<std::string>& weights,
+                                               std::int64_t window,
+                                               std::string_view caller);
+  std::shared_ptr<Executable> traced(const std::vector<Type>& args, const TracedFn& fn,
+                                     const StepRequest& request, std::string_view caller);
+  // Runs a program (loss_weights: one per step of a gradient program); states, traces and
+  // counters move on only when it succeeded. Returns its results.
+  std::vector<Array> call(Executable& e, const std::vector<Array>& args,
+                          const std::vector<double>& loss_weights,
+                          std::string_view caller);
+
+ private:
+  void check_relations() const;
+  void commit(const Executable& e);
+  void require_finite(Executable& e, std::string_view caller) const;
+};
+
+}  // namespace braintrace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/train/learner.h"
+
+#include <doctest/doctest.h>
+
+#include "braintrace/nn/model_registry.h"
+#include "braintrace/testing/bptt.h"
+#include "braintrace/testing/close.h"
+#include "braintrace/testing/finite_differences.h"
+#include "braintrace/train/losses.h"
+
+using namespace braintrace;
+using namespace braintrace::testing;
+
+namespace {
+
+constexpr const char* kLeaky =
+    R"({"model": {"kind": "leaky_linear", "n_in": 3, "n_rec": 4, "leak": 0.9}})";
+
+Array numbers(const Shape& shape, std::uint64_t key) {
+  return random_normal(rng_key(key), shape, DType::f64);
+}
+
+struct Setup {
+  std::unique_ptr<Module> model = nn::build_model(kLeaky);
+  Learner learner = compile(*model, D_RTRL{}, numbers({3}, 1), {.dtype = DType::f64});
+  Array xs = numbers({6, 3}, 2), ys = numbers({6, 4}, 3);
+  Value loss(const Value& x, const Value& y) { return mse(learner(x), y); }
+};
+
+}  // namespace
+
+TEST_CASE("D_RTRL equals back-propagation through time on a diagonal recurrence") {
+  Setup s;
+  const BpttResult want =
+      bptt(*s.model, steps_of(s.xs), [&](std::size_t t, const Values& y) {
+        return mse(y[0], row(s.ys, static_cast<std::int64_t>(t)));
+      });
+  const GradResult got = s.learner.etrace_grad(
+      s.xs, s.ys, [&](const Value& x, const Value& y) { return s.loss(x, y); },
+      {.reduction = Reduction::sum});
+  for (const auto& [leaf, g] : want.grads)
+    check_close(leaf, got.grads.at(leaf), g, 1e-10);
+  double live = 0;
+  for (double v : want.grads.begin()->second.to_doubles()) live += std::abs(v);
+  CHECK(live > 1e-3);
+  CHECK(s.learner.running_index() == 6);
+}
+
+TEST_CASE("a loss that calls the learner twice or never is refused") {
+  Setup s;
+  const auto twice = [&](const Value& x, const Value& y) {
+    return s.loss(x, y) + s.loss(x, y);
+  };
+  const auto never = [&](const Value& x, const Value&) { return sum(x); };
+  CHECK_THROWS_WITH_AS(s.learner.etrace_grad(s.xs, s.ys, twice),
+                       doctest::Contains("called the learner twice"), UserError);
+  CHECK_THROWS_WITH_AS(s.learner.etrace_grad(s.xs, s.ys, never),
+                       doctest::Contains("exactly once"), UserError);
+  CHECK(s.learner.running_index() == 0);
+}
