@@ -104,9 +104,12 @@ BatchResult batch_graph(const Graph& g, std::span<const Value> inputs,
     env[g.inputs()[i].index] = inputs[i];
     axis[g.inputs()[i].index] = axes[i];
   }
+  // Recorded where there is a trace: running what is made of literals alone would blow a
+  // stretched scalar up to a literal array.
+  const std::shared_ptr<Builder> trace = common_builder(inputs);
   for (const Node& n : g.nodes()) {
     if (const Array* value = literal(n)) {
-      env[n.outputs[0].index] = *value;
+      env[n.outputs[0].index] = trace ? trace->constant(*value) : Value(*value);
       continue;
     }
     Values in;

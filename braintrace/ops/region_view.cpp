@@ -47,6 +47,15 @@ Attrs scan_attrs_with_ys(const Node& scan, std::span<const ValueId> body_values)
   return attrs;
 }
 
+Attrs scan_attrs_with_body(const Node& scan, Graph body, std::size_t num_consts,
+                           std::size_t num_carry) {
+  Attrs attrs = scan.attrs;
+  attrs.set("body", std::make_shared<const Graph>(std::move(body)));
+  attrs.set("num_consts", static_cast<std::int64_t>(num_consts));
+  attrs.set("num_carry", static_cast<std::int64_t>(num_carry));
+  return attrs;
+}
+
 bool any_node(const Node& n, bool (*test)(const Node&)) {
   if (test(n)) return true;
   for (const auto& [name, value] : n.attrs.entries()) {

@@ -34,6 +34,10 @@ std::optional<CondView> as_cond(const Node& n);
 // its other ys.
 Attrs scan_attrs_with_ys(const Node& scan, std::span<const ValueId> body_values);
 
+// The attributes of the scan with another body: (consts, carry, x) -> (carry, y).
+Attrs scan_attrs_with_body(const Node& scan, Graph body, std::size_t num_consts,
+                           std::size_t num_carry);
+
 // True when the node, or a node of any of its sub-graphs, is what `test` looks for.
 bool any_node(const Node& n, bool (*test)(const Node&));
 

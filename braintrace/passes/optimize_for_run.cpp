@@ -2,11 +2,17 @@
 #include "braintrace/passes/optimize_for_run.h"
 
 #include "braintrace/passes/contract_sums.h"
+#include "braintrace/passes/hoist_accumulators.h"
+#include "braintrace/passes/split_scan.h"
 
 namespace braintrace {
 
 Graph optimize_for_run(const Graph& g, PassRunner& run) {
   Graph h = lower(g, {}, run);
+  h = run(
+      "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);
+  h = run(
+      "split_scan", [](const Graph& x) { return split_scan(x); }, h);
   h = run("contract_sums", contract_sums, h);
   return optimize(h, run);
 }
