@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/passes/pipeline.h"
+#include "braintrace/run/ftz.h"
 #include "braintrace/run/plan_planner_impl.h"
 
 namespace braintrace {
@@ -30,6 +31,7 @@ Program make_program(const Graph& g,
   std::vector<View> in, out;
   add_arguments(planner, p, g.input_types(), Place::input, in);
   add_arguments(planner, p, g.output_types(), Place::output, out);
+  for (const auto& [i, o] : in_place) planner.add_partners(in[i].buffer, out[o].buffer);
   p.top = planner.plan(g, in, out, {});
   p.in_place_of.assign(out.size(), -1);
   for (const auto& [i, o] : in_place)
@@ -77,6 +79,7 @@ struct Plan::State {
   plan::Program program;
   plan::Frame frame;
   std::unique_ptr<std::byte, Free> arena;
+  ThreadPool pool;
   std::vector<int> input_buffers, output_buffers;
   std::vector<int> paired_input;     // by output: the input it is paired with, or -1
   std::vector<Array> packed_inputs;  // copies of strided inputs
@@ -89,7 +92,9 @@ struct Plan::State {
 };
 
 Plan::State::State(const Graph& g, const PlanOptions& options)
-    : graph(lowered(g)), program(plan::make_program(graph, options.in_place)) {
+    : graph(lowered(g)),
+      program(plan::make_program(graph, options.in_place)),
+      pool(options.threads > 0 ? options.threads : default_threads()) {
   const auto bytes = static_cast<std::size_t>(program.arena_bytes);
   arena.reset(
       static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes + kAlignment)));
@@ -100,6 +105,7 @@ Plan::State::State(const Graph& g, const PlanOptions& options)
   spare_outputs.resize(graph.outputs().size());
   paired_input.assign(graph.outputs().size(), -1);
   for (const auto& [i, o] : options.in_place) paired_input[o] = static_cast<int>(i);
+  frame.pool = &pool;
   frame.base.resize(program.buffers.size());
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     plan::Buffer& buffer = program.buffers[b];
@@ -172,6 +178,7 @@ Plan& Plan::operator=(Plan&&) noexcept = default;
 void Plan::run(std::span<const Array> inputs, std::vector<Array>& outputs) {
   state_->bind_inputs(inputs);
   state_->bind_outputs(inputs, outputs);
+  const FtzScope flush;
   plan::run_block(state_->program.top, state_->frame);
 }
 

@@ -19,6 +19,28 @@ std::string line(const CopyStep& s, const std::string&) {
   return fmt::format("copy {} -> {}\n", to_string(s.from), to_string(s.to));
 }
 
+std::string line(const FusedStep& s, const std::string&) {
+  return fmt::format("fused {}, {} in, {} out\n", s.program->describe(), s.in.size(),
+                     s.out.size());
+}
+
+std::string line(const GemmStep& s, const std::string&) {
+  return fmt::format("gemm {}x{}x{}{}{}{} ({}, {}) -> {}\n", s.spec.m, s.spec.k, s.spec.n,
+                     s.spec.batch == 1 ? "" : fmt::format(" times {}", s.spec.batch),
+                     s.bias ? " with bias" : "", s.packed_b ? " packed" : "",
+                     to_string(s.a), to_string(s.b), to_string(s.c));
+}
+
+std::string line(const PackStep& s, const std::string&) {
+  return fmt::format("pack {} -> {}\n", to_string(s.b), s.to.buffer);
+}
+
+std::string line(const KernelStep& s, const std::string&) {
+  constexpr const char* names[] = {"reduce", "conv", "gather", "scatter", "sparse"};
+  return fmt::format("{} ({}) -> {}\n", names[s.kernel.index()], list(s.in),
+                     to_string(s.out));
+}
+
 std::string line(const EvalStep& s, const std::string&) {
   return fmt::format("eval {} ({}) -> ({})\n", s.op->name, list(s.in), list(s.out));
 }

@@ -31,6 +31,7 @@ Carry Planner::add_carry(Scope& s, ValueId init, ValueId result) {
   c.now = add_packed(Place::slot, c.init.type(), s.depth + 1).buffer;
   c.next = add_packed(Place::slot, c.init.type(), s.depth + 1).buffer;
   c.bytes = bytes_of(c.init);
+  add_partners(c.now, c.next);
   return c;
 }
 
@@ -92,7 +93,7 @@ void Planner::plan_scan(Scope& s, const Node& n, const lowering::Scan& l) {
     }
   }
   const int begin = tick();
-  step.body = std::make_unique<Block>(plan(body, in, out, {&s, begin}));
+  step.body = std::make_unique<Block>(plan(body, in, out, {&s, begin, true}));
   const int end = tick();
   for (Carry& c : step.carry) settle_carry(c, begin, end);
   for (const Walk& w : step.xs) {
@@ -124,8 +125,8 @@ void Planner::plan_while(Scope& s, const Node& n, const lowering::While& l) {
   const int begin = tick();
   write(step.predicate, begin);
   step.condition = std::make_unique<Block>(
-      plan(*l.condition, condition_in, std::span(&step.predicate, 1), {&s, begin}));
-  step.body = std::make_unique<Block>(plan(*l.body, body_in, out, {&s, begin}));
+      plan(*l.condition, condition_in, std::span(&step.predicate, 1), {&s, begin, true}));
+  step.body = std::make_unique<Block>(plan(*l.body, body_in, out, {&s, begin, true}));
   const int end = tick();
   read(step.predicate, end);
   for (Carry& c : step.carry) settle_carry(c, begin, end);

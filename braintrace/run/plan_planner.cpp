@@ -20,12 +20,12 @@ Ints inverse(const Ints& permutation) {
   return result;
 }
 
+}  // namespace
+
 bool same_layout(const View& a, View b) {
   b.buffer = a.buffer;
   return same_place(a, b);
 }
-
-}  // namespace
 
 int Planner::add_buffer(Place place, std::int64_t bytes, int depth) {
   program_.buffers.push_back({.place = place, .bytes = bytes, .depth = depth});
@@ -112,9 +112,9 @@ void Planner::claim(Scope& s, ValueId v, const View& home) {
       claim(s, n->inputs[0], *behind);
   } else if (const auto* t = std::get_if<lowering::Transpose>(&l)) {
     claim(s, n->inputs[0], transposed(home, inverse(t->permutation)));
-  } else if (!std::holds_alternative<lowering::Slice>(l) &&
-             !std::holds_alternative<lowering::Broadcast>(l) &&
-             !std::holds_alternative<lowering::Constant>(l)) {
+  } else if (std::holds_alternative<lowering::Elementwise>(l) && is_window(s.g, *n, l)) {
+    claim(s, n->inputs[0], home);
+  } else if (!is_window(s.g, *n, l) && !std::holds_alternative<lowering::Constant>(l)) {
     s.homes[v.index] = home;
   }
 }
@@ -138,18 +138,30 @@ void Planner::claim_homes(Scope& s, std::span<const View> outputs) {
 
 Block Planner::plan(const Graph& g, std::span<const View> inputs,
                     std::span<const View> outputs, const Outer& outer) {
-  Scope s{g, outer.scope, outer.scope ? outer.scope->depth + 1 : 0, outer.begin, {}, {}};
+  Scope s{g,           outer.scope,   outer.scope ? outer.scope->depth + 1 : 0,
+          outer.begin, outer.repeats, {},
+          {}};
   s.producer.resize(g.num_values());
   s.views.resize(g.num_values());
   s.homes.resize(g.num_values());
-  for (const Node& n : g.nodes()) {
+  s.readers.resize(g.num_values());
+  s.is_output.resize(g.num_values());
+  for (std::size_t i = 0; i < g.nodes().size(); ++i) {
+    const Node& n = g.nodes()[i];
     for (ValueId v : n.outputs) s.producer[v.index] = &n;
+    for (ValueId v : n.inputs) s.readers[v.index].push_back(i);
     s.lowered.push_back(lowering_of(g, n));
   }
+  for (ValueId v : g.outputs()) s.is_output[v.index] = true;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     s.views[g.inputs()[i].index] = inputs[i];
   claim_homes(s, outputs);
-  for (std::size_t i = 0; i < g.nodes().size(); ++i) plan_node(s, i);
+  for (const Group& group : groups_of(g, s.lowered)) {
+    if (group.fused)
+      plan_fused(s, group);
+    else
+      plan_node(s, group.nodes[0]);
+  }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].buffer < 0) continue;
     const View& v = view(s, g.outputs()[i]);
@@ -161,22 +173,21 @@ Block Planner::plan(const Graph& g, std::span<const View> inputs,
 void Planner::plan_node(Scope& s, std::size_t index) {
   const Node& n = s.g.nodes()[index];
   const Lowering& l = s.lowered[index];
-  if (plan_view(s, n, l)) return;
+  if (is_window(s.g, n, l)) return plan_view(s, n, l);
   if (std::holds_alternative<lowering::Constant>(l)) return plan_constant(s, n);
   if (const auto* c = std::get_if<lowering::Concatenate>(&l))
     return plan_concatenate(s, n, c->axis);
   if (const auto* scan = std::get_if<lowering::Scan>(&l)) return plan_scan(s, n, *scan);
   if (const auto* loop = std::get_if<lowering::While>(&l)) return plan_while(s, n, *loop);
   if (const auto* cond = std::get_if<lowering::Cond>(&l)) return plan_cond(s, n, *cond);
-  plan_eval(s, n);
+  if (const auto* gemm = std::get_if<lowering::Gemm>(&l)) return plan_gemm(s, n, *gemm);
+  if (!plan_kernel(s, n, l)) plan_eval(s, n);
 }
 
-// True when the node's output is a window on its input.
-bool Planner::plan_view(Scope& s, const Node& n, const Lowering& l) {
-  if (n.inputs.size() != 1) return false;
+void Planner::plan_view(Scope& s, const Node& n, const Lowering& l) {
   const Type& out = s.g.type(n.outputs[0]);
   const View& in = view(s, n.inputs[0]);
-  std::optional<View> v;
+  std::optional<View> v = in;  // copies and conversions to the same type
   if (const auto* t = std::get_if<lowering::Transpose>(&l)) {
     v = transposed(in, t->permutation);
   } else if (const auto* c = std::get_if<lowering::Slice>(&l)) {
@@ -188,9 +199,7 @@ bool Planner::plan_view(Scope& s, const Node& n, const Lowering& l) {
     if (!v) v = reshaped(packed(s, in, tick()), out.shape);
     BT_INVARIANT(v.has_value());
   }
-  if (!v) return false;
   s.views[n.outputs[0].index] = v;
-  return true;
 }
 
 void Planner::plan_constant(Scope& s, const Node& n) {

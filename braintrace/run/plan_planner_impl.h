@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "braintrace/run/plan_groups_impl.h"
 #include "braintrace/run/plan_program_impl.h"
 
 namespace braintrace::plan {
@@ -16,13 +17,25 @@ struct Scope {
   Scope* outer;
   int depth;
   int begin;                          // the time of the loop or branch it belongs to
+  bool repeats;                       // it is the body of a loop
   std::vector<const Node*> producer;  // by value
   std::vector<Lowering> lowered;      // by node
-  std::vector<std::optional<View>> views = {};    // by value: where it is
-  std::vector<std::optional<View>> homes = {};    // by value: where it is wanted
-  std::vector<std::pair<View, View>> packs = {};  // strided views and packed copies
+  std::vector<std::vector<std::size_t>> readers = {};  // by value: nodes
+  std::vector<bool> is_output = {};                    // by value
+  std::vector<std::optional<View>> views = {};         // by value: where it is
+  std::vector<std::optional<View>> homes = {};         // by value: where it is wanted
+  std::vector<std::pair<View, View>> packs = {};       // strided views and packed copies
   Block block = {};
 };
+
+// An operand of a product: where it is and how its matrices lie there.
+struct GemmOperand {
+  View view;
+  MatrixStrides strides;
+};
+
+// The same elements in the same order, in two buffers.
+bool same_layout(const View& a, View b);
 
 class Planner {
  public:
@@ -32,11 +45,14 @@ class Planner {
   struct Outer {
     Scope* scope = nullptr;
     int begin = 0;
+    bool repeats = false;
   };
   // The steps that compute the outputs of g, each in the place given (a view without a
   // buffer: not wanted). Inputs are where the views say.
   Block plan(const Graph& g, std::span<const View> inputs, std::span<const View> outputs,
              const Outer& outer);
+  // `out` would like to take over the memory of `in`. To be said before planning.
+  void add_partners(int in, int out) { partners_.insert({in, out}); }
   // May `out` take over the memory of `in`? Needs: everything planned.
   bool may_share(int in, int out) const;
 
@@ -47,9 +63,17 @@ class Planner {
   void claim_homes(Scope& s, std::span<const View> outputs);
   void claim(Scope& s, ValueId v, const View& home);
   void plan_node(Scope& s, std::size_t index);
-  bool plan_view(Scope& s, const Node& n, const Lowering& l);
+  void plan_view(Scope& s, const Node& n, const Lowering& l);
   void plan_constant(Scope& s, const Node& n);
   void plan_concatenate(Scope& s, const Node& n, std::int64_t axis);
+  void plan_fused(Scope& s, const Group& group);
+  int align_inputs(const std::vector<View>& in, const View& out, int time);
+  bool used_outside(const Scope& s, ValueId v, const std::vector<bool>& inside) const;
+  void plan_gemm(Scope& s, const Node& n, lowering::Gemm l);
+  GemmOperand gemm_operand(Scope& s, const View& v, const Ints& batch, const Ints& rows,
+                           const Ints& cols);
+  void pack_invariant(Scope& s, GemmStep& step);
+  bool plan_kernel(Scope& s, const Node& n, const Lowering& l);
   void plan_eval(Scope& s, const Node& n);
   void plan_scan(Scope& s, const Node& n, const lowering::Scan& l);
   void plan_while(Scope& s, const Node& n, const lowering::While& l);
@@ -76,6 +100,7 @@ class Planner {
 
   Program& program_;
   int now_ = 0;
+  std::set<std::pair<int, int>> partners_;
   // (in, out, time): the step reads element by element what it writes there.
   std::set<std::tuple<int, int, int>> aligned_;
 };

@@ -3,11 +3,19 @@
 // What a plan is made of: buffers, and steps that read and write views of them.
 #include <limits>
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include "braintrace/ir/op_def.h"
+#include "braintrace/run/conv_kernel.h"
+#include "braintrace/run/gather_kernel.h"
+#include "braintrace/run/gemm.h"
 #include "braintrace/run/plan_view.h"
+#include "braintrace/run/reduce_kernel.h"
+#include "braintrace/run/sparse_kernel.h"
 #include "braintrace/run/strided_copy.h"
+#include "braintrace/run/thread_pool.h"
+#include "braintrace/run/tile_program.h"
 
 namespace braintrace::plan {
 
@@ -41,6 +49,37 @@ struct Block {
 struct CopyStep {
   View from, to;
   StridedCopy copy;
+};
+// A chain of element-by-element ops in one pass.
+struct FusedStep {
+  std::unique_ptr<TileProgram> program;
+  std::vector<View> in, out;
+  std::vector<const void*> in_memory;  // where the views are in this run
+  std::vector<void*> out_memory;
+};
+struct GemmStep {
+  GemmSpec spec;
+  View a, b, c;
+  std::optional<View> bias = {};
+  bool packed_b = false;  // b is as pack_b leaves it
+};
+struct PackStep {
+  GemmSpec spec;
+  View b, to;
+};
+// Kernels on packed arrays with one output.
+struct GatherKernel {
+  PickSpec spec;
+};
+struct ScatterKernel {
+  PickSpec spec;
+};
+using PackedKernel =
+    std::variant<ReduceKernel, ConvKernel, GatherKernel, ScatterKernel, SparseKernel>;
+struct KernelStep {
+  PackedKernel kernel;
+  std::vector<View> in;
+  View out;
 };
 // Any op, by its own eval. Inputs and outputs are packed.
 struct EvalStep {
@@ -83,7 +122,9 @@ struct CondStep {
 };
 
 struct Step {
-  std::variant<CopyStep, EvalStep, ScanStep, WhileStep, CondStep> kind;
+  std::variant<CopyStep, FusedStep, GemmStep, PackStep, KernelStep, EvalStep, ScanStep,
+               WhileStep, CondStep>
+      kind;
 };
 
 struct Program {
@@ -96,6 +137,7 @@ struct Program {
 // Where every buffer is right now.
 struct Frame {
   std::vector<std::byte*> base;
+  ThreadPool* pool = nullptr;
   std::byte* at(const View& v) const {
     return base[static_cast<std::size_t>(v.buffer)] +
            v.offset * static_cast<std::int64_t>(size_of(v.dtype));

@@ -17,6 +17,49 @@ std::byte*& slot(Frame& f, int buffer) {
 
 void run(CopyStep& s, Frame& f) { s.copy.run(f.at(s.from), f.at(s.to)); }
 
+void run(FusedStep& s, Frame& f) {
+  for (std::size_t i = 0; i < s.in.size(); ++i) s.in_memory[i] = f.at(s.in[i]);
+  for (std::size_t i = 0; i < s.out.size(); ++i) s.out_memory[i] = f.at(s.out[i]);
+  s.program->run(s.in_memory, s.out_memory, *f.pool);
+}
+
+void run(GemmStep& s, Frame& f) {
+  const void* bias = s.bias ? f.at(*s.bias) : nullptr;
+  if (s.packed_b)
+    gemm_packed(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
+  else
+    gemm(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
+}
+
+void run(PackStep& s, Frame& f) { pack_b(s.spec, f.at(s.b), f.at(s.to)); }
+
+const std::int32_t* indices(const KernelStep& s, const Frame& f) {
+  return reinterpret_cast<const std::int32_t*>(f.at(s.in[1]));
+}
+const void* third(const KernelStep& s, const Frame& f) {
+  return s.in.size() > 2 ? f.at(s.in[2]) : nullptr;
+}
+void run(const ReduceKernel& k, const KernelStep& s, Frame& f) {
+  k.run(f.at(s.in[0]), f.at(s.out), *f.pool);
+}
+void run(const ConvKernel& k, const KernelStep& s, Frame& f) {
+  k.run(f.at(s.in[0]), f.at(s.in[1]), third(s, f), f.at(s.out), *f.pool);
+}
+void run(const SparseKernel& k, const KernelStep& s, Frame& f) {
+  k.run(f.at(s.in[0]), f.at(s.in[1]), third(s, f), f.at(s.out), *f.pool);
+}
+void run(const GatherKernel& k, const KernelStep& s, Frame& f) {
+  gather(k.spec, f.at(s.in[0]), indices(s, f), f.at(s.out), *f.pool);
+}
+void run(const ScatterKernel& k, const KernelStep& s, Frame& f) {
+  move_bytes(f.at(s.out), f.at(s.in[0]),
+             s.out.size() * static_cast<std::int64_t>(size_of(s.out.dtype)));
+  scatter_add(k.spec, indices(s, f), f.at(s.in[2]), f.at(s.out), *f.pool);
+}
+void run(KernelStep& s, Frame& f) {
+  std::visit([&](const auto& k) { run(k, s, f); }, s.kernel);
+}
+
 // Some ops hand out another array instead of filling the one they got.
 void take_back(Array& out, const View& v, std::byte* wanted) {
   if (out.raw() == wanted) return;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+
+#include "braintrace/ir/op_def.h"
+#include "braintrace/run/plan_groups_impl.h"
+#include "braintrace/run/tile_program.h"
+
+namespace braintrace::plan {
+namespace {
+
+bool fuses(const Graph& g, const Node& n, const Lowering& l) {
+  const auto* e = std::get_if<lowering::Elementwise>(&l);
+  if (!e || is_window(g, n, l)) return false;
+  return tile_supports(e->op, g.type(n.inputs.back()).dtype, g.type(n.outputs[0]).dtype);
+}
+
+// Stages count how often a value has to go through memory. A fused node takes part in
+// the stage of its inputs; what reads it from memory has to wait for the next one. So two
+// fused nodes of one stage have no path between them that leaves the stage.
+class Stages {
+ public:
+  Stages(const Graph& g, std::span<const Lowering> lowered)
+      : g_(g),
+        fused_(g.nodes().size()),
+        stage_(g.nodes().size(), 0),
+        ready_(g.num_values(), 0),
+        producer_(g.num_values(), -1) {
+    for (std::size_t i = 0; i < g.nodes().size(); ++i) {
+      fused_[i] = fuses(g, g.nodes()[i], lowered[i]);
+      for (ValueId v : g.nodes()[i].outputs)
+        producer_[v.index] = static_cast<std::int64_t>(i);
+      for (ValueId v : g.nodes()[i].inputs)
+        stage_[i] = std::max(stage_[i], fused_[i] ? seen_fused(v) : ready_[v.index]);
+      for (ValueId v : g.nodes()[i].outputs)
+        ready_[v.index] = stage_[i] + (fused_[i] ? 1 : 0);
+    }
+  }
+
+  bool fused(std::size_t node) const { return fused_[node]; }
+  int stage(std::size_t node) const { return stage_[node]; }
+  std::int64_t producer(ValueId v) const { return producer_[v.index]; }
+
+ private:
+  int seen_fused(ValueId v) const {
+    const std::int64_t p = producer_[v.index];
+    const bool inside = p >= 0 && fused_[static_cast<std::size_t>(p)];
+    return inside ? stage_[static_cast<std::size_t>(p)] : ready_[v.index];
+  }
+
+  const Graph& g_;
+  std::vector<bool> fused_;
+  std::vector<int> stage_;              // by node
+  std::vector<int> ready_;              // by value
+  std::vector<std::int64_t> producer_;  // by value: node, or -1
+};
+
+// Sorts groups so that producers come first; among those ready, the one whose last node
+// stands first in the program.
+std::vector<Group> ordered(std::vector<Group> groups, const Graph& g, const Stages& s) {
+  std::vector<std::size_t> group_of(g.nodes().size());
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (std::size_t n : groups[i].nodes) group_of[n] = i;
+  std::vector<std::vector<std::size_t>> readers(groups.size());
+  std::vector<std::size_t> waits(groups.size(), 0);
+  for (std::size_t n = 0; n < g.nodes().size(); ++n)
+    for (ValueId v : g.nodes()[n].inputs) {
+      const std::int64_t p = s.producer(v);
+      if (p < 0 || group_of[static_cast<std::size_t>(p)] == group_of[n]) continue;
+      readers[group_of[static_cast<std::size_t>(p)]].push_back(group_of[n]);
+      ++waits[group_of[n]];
+    }
+  using Entry = std::pair<std::size_t, std::size_t>;  // last node, group
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (waits[i] == 0) ready.emplace(groups[i].nodes.back(), i);
+  std::vector<Group> order;
+  while (!ready.empty()) {
+    const std::size_t i = ready.top().second;
+    ready.pop();
+    for (std::size_t r : readers[i])
+      if (--waits[r] == 0) ready.emplace(groups[r].nodes.back(), r);
+    order.push_back(std::move(groups[i]));
+  }
+  BT_INVARIANT(order.size() == groups.size());
+  return order;
+}
+
+}  // namespace
+
+bool is_window(const Graph& g, const Node& n, const Lowering& l) {
+  if (std::holds_alternative<lowering::Reshape>(l) ||
+      std::holds_alternative<lowering::Transpose>(l) ||
+      std::holds_alternative<lowering::Slice>(l) ||
+      std::holds_alternative<lowering::Broadcast>(l))
+    return true;
+  const auto* e = std::get_if<lowering::Elementwise>(&l);
+  return e && (e->op == MicroOp::copy || e->op == MicroOp::convert) &&
+         g.type(n.inputs[0]) == g.type(n.outputs[0]);
+}
+
+std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) {
+  const Stages stages(g, lowered);
+  std::map<std::pair<int, Shape>, std::size_t> fused;  // stage and shape -> group
+  std::vector<Group> groups;
+  for (std::size_t n = 0; n < g.nodes().size(); ++n) {
+    if (!stages.fused(n)) {
+      groups.push_back({{n}, false});
+      continue;
+    }
+    const Shape& shape = g.type(g.nodes()[n].outputs[0]).shape;
+    const auto [at, fresh] = fused.try_emplace({stages.stage(n), shape}, groups.size());
+    if (fresh) groups.push_back({{}, true});
+    groups[at->second].nodes.push_back(n);
+  }
+  return ordered(std::move(groups), g, stages);
+}
+
+}  // namespace braintrace::plan

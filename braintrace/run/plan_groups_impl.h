@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Which nodes run together, and in which order.
+#include <span>
+#include <vector>
+
+#include "braintrace/ir/graph.h"
+#include "braintrace/ir/lowering.h"
+
+namespace braintrace::plan {
+
+// Nodes by index, in order. More than one: an element-by-element chain over one shape.
+struct Group {
+  std::vector<std::size_t> nodes;
+  bool fused = false;
+};
+
+// Element-by-element nodes of one shape go together when no path between them leaves the
+// group. Groups come in an order that respects all uses and stays close to the program's.
+std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered);
+
+// The output is the input under another shape, type or order: no work of its own.
+bool is_window(const Graph& g, const Node& n, const Lowering& l);
+
+}  // namespace braintrace::plan

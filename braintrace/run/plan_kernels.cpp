@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes that have a kernel: fused chains, products, reductions, convolutions, picks.
+#include <algorithm>
+#include <map>
+
+#include "braintrace/run/plan_planner_impl.h"
+
+namespace braintrace::plan {
+namespace {
+
+// A list of axes as one: nullopt when their elements do not follow one stride.
+struct Extent {
+  std::int64_t size = 1, stride = 1;
+};
+std::optional<Extent> as_one(const View& v, const Ints& axes) {
+  Extent e;
+  bool any = false;
+  for (std::int64_t axis : axes) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (v.shape[a] == 1) continue;
+    if (any && e.stride != v.strides[a] * v.shape[a]) return std::nullopt;
+    e = {e.size * v.shape[a], v.strides[a]};
+    any = true;
+  }
+  return e;
+}
+
+std::optional<MatrixStrides> as_matrices(const View& v, const Ints& batch,
+                                         const Ints& rows, const Ints& cols) {
+  const auto b = as_one(v, batch), r = as_one(v, rows), c = as_one(v, cols);
+  if (!b || !r || !c) return std::nullopt;
+  if (r->stride != 1 && c->stride != 1 && r->size > 1 && c->size > 1) return std::nullopt;
+  return MatrixStrides{r->stride, c->stride, b->stride};
+}
+
+std::int64_t product(const Shape& shape, const Ints& axes) {
+  std::int64_t n = 1;
+  for (std::int64_t a : axes) n *= shape[static_cast<std::size_t>(a)];
+  return n;
+}
+
+Ints joined(Ints a, const Ints& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Ints others(std::size_t rank, const Ints& taken) {
+  Ints rest;
+  for (std::int64_t a = 0; a < static_cast<std::int64_t>(rank); ++a)
+    if (std::find(taken.begin(), taken.end(), a) == taken.end()) rest.push_back(a);
+  return rest;
+}
+
+Ints counted(std::int64_t first, std::size_t n) {
+  Ints list = iota_ints(static_cast<std::int64_t>(n));
+  for (std::int64_t& a : list) a += first;
+  return list;
+}
+
+// Pairs of contracted axes may come in any order: that of the left operand's memory.
+void sort_pairs(Ints& left, Ints& right) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+  for (std::size_t i = 0; i < left.size(); ++i) pairs.emplace_back(left[i], right[i]);
+  std::sort(pairs.begin(), pairs.end());
+  for (std::size_t i = 0; i < pairs.size(); ++i) std::tie(left[i], right[i]) = pairs[i];
+}
+
+}  // namespace
+
+void Planner::plan_fused(Scope& s, const Group& group) {
+  FusedStep step;
+  TileSpec spec{.loop = s.g.type(s.g.nodes()[group.nodes[0]].outputs[0]).shape};
+  std::map<ValueId, int> number;
+  std::vector<bool> inside(s.g.nodes().size(), false);
+  for (std::size_t n : group.nodes) inside[n] = true;
+  for (std::size_t n : group.nodes)
+    for (ValueId v : s.g.nodes()[n].inputs) {
+      const Node* p = s.producer[v.index];
+      if (p && inside[static_cast<std::size_t>(p - s.g.nodes().data())]) continue;
+      if (!number.emplace(v, static_cast<int>(step.in.size())).second) continue;
+      step.in.push_back(view(s, v));
+      spec.inputs.push_back({step.in.back().dtype, step.in.back().strides});
+    }
+  for (std::size_t n : group.nodes) {
+    const Node& node = s.g.nodes()[n];
+    TileStep t{std::get<lowering::Elementwise>(s.lowered[n]).op,
+               s.g.type(node.outputs[0]).dtype,
+               {}};
+    for (ValueId v : node.inputs) t.operands.push_back(number.at(v));
+    number[node.outputs[0]] = static_cast<int>(spec.inputs.size() + spec.steps.size());
+    spec.steps.push_back(std::move(t));
+  }
+  const int time = tick();
+  for (std::size_t n : group.nodes) {
+    const ValueId v = s.g.nodes()[n].outputs[0];
+    if (!used_outside(s, v, inside)) continue;
+    const View out = place(s, v);
+    write(out, time);
+    step.out.push_back(out);
+    spec.outputs.push_back({number.at(v), out.strides, align_inputs(step.in, out, time)});
+  }
+  for (const View& v : step.in) read(v, time);
+  step.program = std::make_unique<TileProgram>(spec);
+  step.in_memory.resize(step.in.size());
+  step.out_memory.resize(step.out.size());
+  s.block.steps.push_back({std::move(step)});
+}
+
+// The input that lies where `out` may come to lie, -1 if there is none.
+int Planner::align_inputs(const std::vector<View>& in, const View& out, int time) {
+  int found = -1;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!partners_.contains({in[i].buffer, out.buffer})) continue;
+    if (found >= 0 || !same_layout(in[i], out)) return -1;
+    found = static_cast<int>(i);
+  }
+  if (found >= 0) align(in[static_cast<std::size_t>(found)], out, time);
+  return found;
+}
+
+bool Planner::used_outside(const Scope& s, ValueId v,
+                           const std::vector<bool>& inside) const {
+  const auto& readers = s.readers[v.index];
+  return s.is_output[v.index] || std::any_of(readers.begin(), readers.end(),
+                                             [&](std::size_t n) { return !inside[n]; });
+}
+
+// The operand as it lies in memory, or packed as [batch, rows, cols].
+GemmOperand Planner::gemm_operand(Scope& s, const View& v, const Ints& batch,
+                                  const Ints& rows, const Ints& cols) {
+  if (const auto strides = as_matrices(v, batch, rows, cols)) return {v, *strides};
+  const View matrices =
+      packed(s, transposed(v, joined(joined(batch, rows), cols)), tick());
+  const std::int64_t m = product(v.shape, rows), n = product(v.shape, cols);
+  return {matrices, {n, 1, m * n}};
+}
+
+void Planner::plan_gemm(Scope& s, const Node& n, lowering::Gemm l) {
+  sort_pairs(l.lhs_contract, l.rhs_contract);
+  const View lhs = view(s, n.inputs[0]), rhs = view(s, n.inputs[1]);
+  const Ints left = others(lhs.shape.size(), joined(l.lhs_batch, l.lhs_contract));
+  const Ints right = others(rhs.shape.size(), joined(l.rhs_batch, l.rhs_contract));
+  const GemmOperand a = gemm_operand(s, lhs, l.lhs_batch, left, l.lhs_contract);
+  const GemmOperand b = gemm_operand(s, rhs, l.rhs_batch, l.rhs_contract, right);
+  const std::size_t nb = l.lhs_batch.size(), nl = left.size();
+  const auto matrices = [&](const View& v) {
+    return as_matrices(v, counted(0, nb), counted(static_cast<std::int64_t>(nb), nl),
+                       counted(static_cast<std::int64_t>(nb + nl), right.size()));
+  };
+  View out = place(s, n.outputs[0]);
+  if (!matrices(out)) out = place_packed(s, n.outputs[0]);
+  GemmStep step{.spec = {.dtype = out.dtype,
+                         .m = product(lhs.shape, left),
+                         .n = product(rhs.shape, right),
+                         .k = product(lhs.shape, l.lhs_contract),
+                         .batch = product(lhs.shape, l.lhs_batch),
+                         .a = a.strides,
+                         .b = b.strides,
+                         .c = *matrices(out)},
+                .a = a.view,
+                .b = b.view,
+                .c = out};
+  if (n.inputs.size() > 2) step.bias = packed(s, view(s, n.inputs[2]), tick());
+  pack_invariant(s, step);
+  const int time = tick();
+  read(step.a, time);
+  read(step.b, time);
+  if (step.bias) read(*step.bias, time);
+  write(out, time);
+  s.block.steps.push_back({std::move(step)});
+}
+
+// A right operand that stays the same while a loop runs is packed once before it.
+void Planner::pack_invariant(Scope& s, GemmStep& step) {
+  Scope* home = &s;
+  int time = 0;
+  bool repeats = false;
+  while (home->outer && buffer(step.b).depth < home->depth) {
+    time = home->begin;
+    repeats = repeats || home->repeats;
+    home = home->outer;
+  }
+  if (!repeats || step.spec.batch != 1) return;
+  const std::size_t bytes = packed_b_bytes(step.spec);
+  if (bytes == 0) return;
+  View packed{
+      .buffer = add_buffer(Place::arena, static_cast<std::int64_t>(bytes), home->depth),
+      .dtype = step.spec.dtype};
+  read(step.b, time);
+  write(packed, time);
+  home->block.steps.push_back({PackStep{step.spec, step.b, packed}});
+  step.b = packed;
+  step.packed_b = true;
+}
+
+namespace {
+
+// x split around one axis, for picks along it.
+PickSpec picks_along(const View& x, std::int64_t axis, std::int64_t picks) {
+  PickSpec spec{.dtype = x.dtype, .picks = picks};
+  for (std::int64_t a = 0; a < static_cast<std::int64_t>(x.shape.size()); ++a) {
+    const std::int64_t size = x.shape[static_cast<std::size_t>(a)];
+    if (a < axis) spec.outer *= size;
+    if (a == axis) spec.n = size;
+    if (a > axis) spec.inner *= size;
+  }
+  return spec;
+}
+
+SparseKernel sparse_kernel(const View& x, const Type& y, const lowering::Sparse& l) {
+  const std::int64_t n_in = x.shape.back();
+  const std::int64_t lead = num_elements(std::span(x.shape).first(x.shape.size() - 1));
+  return {x.dtype, lead, n_in, y.shape.back(), l.rows, l.cols};
+}
+
+std::optional<PackedKernel> kernel_of(const std::vector<View>& in, const Type& out,
+                                      const Lowering& l) {
+  if (const auto* r = std::get_if<lowering::Reduce>(&l))
+    return ReduceKernel(r->kind, in[0].dtype, in[0].shape, r->axes);
+  if (const auto* c = std::get_if<lowering::Conv>(&l))
+    return ConvKernel({out.dtype, in[0].shape, in[1].shape, out.shape, c->geometry});
+  if (const auto* g = std::get_if<lowering::Gather>(&l))
+    return GatherKernel{picks_along(in[0], g->axis, in[1].size())};
+  if (const auto* a = std::get_if<lowering::ScatterAdd>(&l))
+    return ScatterKernel{picks_along(in[0], a->axis, in[1].size())};
+  if (const auto* s = std::get_if<lowering::Sparse>(&l))
+    return sparse_kernel(in[0], out, *s);
+  return std::nullopt;
+}
+
+}  // namespace
+
+// False when there is none for the node.
+bool Planner::plan_kernel(Scope& s, const Node& n, const Lowering& l) {
+  std::vector<View> in;
+  for (ValueId v : n.inputs) in.push_back(view(s, v));
+  std::optional<PackedKernel> kernel = kernel_of(in, s.g.type(n.outputs[0]), l);
+  if (!kernel) return false;
+  KernelStep step{std::move(*kernel), {}, {}};
+  for (const View& v : in) step.in.push_back(packed(s, v, tick()));
+  step.out = place_packed(s, n.outputs[0]);
+  const int time = tick();
+  for (const View& v : step.in) read(v, time);
+  write(step.out, time);
+  s.block.steps.push_back({std::move(step)});
+  return true;
+}
+
+}  // namespace braintrace::plan
