@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "braintrace/passes/pipeline.h"
+#include "braintrace/passes/optimize_for_run.h"
 #include "braintrace/run/ftz.h"
 #include "braintrace/run/plan_planner_impl.h"
 
@@ -67,11 +67,6 @@ void check_pairs(const Graph& g, const PlanOptions& options) {
   }
 }
 
-Graph lowered(const Graph& g) {
-  PassRunner run;
-  return lower(g, {}, run);
-}
-
 }  // namespace
 
 struct Plan::State {
@@ -92,7 +87,7 @@ struct Plan::State {
 };
 
 Plan::State::State(const Graph& g, const PlanOptions& options)
-    : graph(lowered(g)),
+    : graph(optimize_for_run(g)),
       program(plan::make_program(graph, options.in_place)),
       pool(options.threads > 0 ? options.threads : default_threads()) {
   const auto bytes = static_cast<std::size_t>(program.arena_bytes);
