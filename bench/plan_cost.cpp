@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What plans cost: one step of a GRU layer, a scan over its steps, and the
 // gradient of that scan. Times of scans are per time step (counter per_step).
+#include <string_view>
+
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include "braintrace/ir/builder.h"
-#include "braintrace/model/step_model.h"
-#include "braintrace/nn/gru.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/run/plan.h"
 #include "braintrace/transforms/vjp.h"
@@ -30,53 +31,50 @@ Array numbers(const Shape& shape) {
   return a;
 }
 
-// A traced GRU step; all state leaves in one row, the hidden one by its place
-// in it.
-struct Traced {
-  StepModel step;
-  std::vector<Type> leaves;
-  std::size_t hidden = 0;
-};
-Traced traced_gru(std::int64_t n, std::int64_t batch) {
-  nn::GRUCell cell(kInputs, n);
-  init_all_states(cell, {.batch_size = batch});
-  Traced t{trace_step(cell, std::vector{zeros({batch, kInputs})}), {}};
-  for (const StepState& s : t.step.states) {
-    if (s.written) t.hidden = t.leaves.size();
-    for (ValueId v : s.in) t.leaves.push_back(t.step.program.type(v));
-  }
-  return t;
-}
-
 std::vector<Array> numbers_for(const Graph& g) {
   std::vector<Array> inputs;
   for (const Type& t : g.input_types()) inputs.push_back(numbers(t.shape));
   return inputs;
 }
 
-Program gru_step(std::int64_t n, std::int64_t batch) {
-  const Traced t = traced_gru(n, batch);
-  return {t.step.program,
-          numbers_for(t.step.program),
-          {{t.step.num_args + t.hidden, t.step.num_outputs + t.hidden}}};
+// h' of a GRU layer, as nn::GRUCell writes it. Weights: z, r, h, each with its bias.
+Value gru(const Value& x, const Value& h, const Values& w) {
+  const Value xh = concat({x, h}, 1);
+  const Value z = sigmoid(matmul(xh, w[0], w[1]));
+  const Value r = sigmoid(matmul(xh, w[2], w[3]));
+  const Value candidate = tanh(matmul(concat({x, r * h}, 1), w[4], w[5]));
+  return (1 - z) * h + z * candidate;
 }
 
-// (xs, states) -> sum of squares of all h.
+Values gru_weights(Builder& b, std::int64_t n) {
+  Values w;
+  for (int gate = 0; gate < 3; ++gate) {
+    w.push_back(b.input({DType::f32, {kInputs + n, n}}));
+    w.push_back(b.input({DType::f32, {n}}));
+  }
+  return w;
+}
+
+Program gru_step(std::int64_t n, std::int64_t batch) {
+  const auto builder = Builder::create();
+  const Value h = builder->input({DType::f32, {batch, n}});
+  const Value x = builder->input({DType::f32, {batch, kInputs}});
+  Graph g = builder->finish(Values{gru(x, h, gru_weights(*builder, n))});
+  std::vector<Array> inputs = numbers_for(g);
+  return {std::move(g), std::move(inputs), {{0, 0}}};
+}
+
+// (xs, h, weights) -> sum of squares of all h.
 Program gru_scan(std::int64_t n, std::int64_t batch) {
-  const Traced t = traced_gru(n, batch);
   const auto builder = Builder::create();
   const Value xs = builder->input({DType::f32, {kSteps, batch, kInputs}});
-  Values states;
-  for (const Type& leaf : t.leaves) states.push_back(builder->input(leaf));
+  const Value h = builder->input({DType::f32, {batch, n}});
+  const Values w = gru_weights(*builder, n);
   const auto body = [&](const Values& in) {
-    Values args = {in[1]};
-    args.insert(args.end(), states.begin(), states.end());
-    args[1 + t.hidden] = in[0];
-    const Values out = inline_graph(t.step.program, args);
-    const Value h = out[t.step.num_outputs + t.hidden];
-    return Values{h, sum(square(h))};
+    const Value next = gru(in[1], in[0], w);
+    return Values{next, sum(square(next))};
   };
-  const ScanResult r = scan(body, {states[t.hidden]}, {xs});
+  const ScanResult r = scan(body, {h}, {xs});
   Graph g = builder->finish(Values{sum(r.ys[0])});
   std::vector<Array> inputs = numbers_for(g);
   return {std::move(g), std::move(inputs)};
@@ -120,4 +118,15 @@ BENCHMARK(layout<gru_gradient>)
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  // With a model's name alone: what its plan for N = 256, B = 16 is made of.
+  const std::string_view show = argc == 2 ? argv[1] : "";
+  if (show == "step")
+    return fmt::print("{}", Plan(gru_step(256, 16).graph).describe()), 0;
+  if (show == "scan")
+    return fmt::print("{}", Plan(gru_scan(256, 16).graph).describe()), 0;
+  if (show == "gradient")
+    return fmt::print("{}", Plan(gru_gradient(256, 16).graph).describe()), 0;
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

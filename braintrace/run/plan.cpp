@@ -135,13 +135,12 @@ void Plan::State::bind_inputs(std::span<const Array> inputs) {
 void Plan::State::take_output(std::span<const Array> inputs, std::size_t o, Array& out) {
   const Type& t = graph.type(graph.outputs()[o]);
   const auto fits = [&](const Array& a) {
-    return a.is_unique() && a.dtype() == t.dtype && a.shape() == t.shape &&
-           a.is_contiguous();
+    return a.dtype() == t.dtype && a.shape() == t.shape && a.is_contiguous();
   };
   const int i = paired_input[o];
   if (i >= 0) {
     const Array& in = inputs[static_cast<std::size_t>(i)];
-    const bool same = out.raw() == in.raw() && type_of(out) == t;
+    const bool same = out.raw() == in.raw() && fits(out);
     const bool alone = in.use_count() == (same ? 2 : 1);
     if (program.in_place_of[o] == i && alone && in.is_contiguous()) {
       out = in;
@@ -149,7 +148,7 @@ void Plan::State::take_output(std::span<const Array> inputs, std::size_t o, Arra
     }
     if (same) std::swap(out, spare_outputs[o]);
   }
-  if (!fits(out)) out = Array::uninitialized(t.dtype, t.shape);
+  if (!fits(out) || !out.is_unique()) out = Array::uninitialized(t.dtype, t.shape);
 }
 
 void Plan::State::bind_outputs(std::span<const Array> inputs,

@@ -167,6 +167,7 @@ std::string check_op(const OpCase& c) {
   if (c.check_batch) internal::check_batch(k);
   if (c.check_positions) internal::check_positions(k);
   internal::check_etp(k);
+  internal::check_plan(k);
   const std::string line = log_line(k);
   append_to_log(line);
   return line;

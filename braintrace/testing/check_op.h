@@ -9,6 +9,7 @@
 //   5 batch rule against a loop, for every input alone and for all together
 //   6 position map against the numerical pattern of dependence
 //   7 ETP rule (anchor, instant, contract) against the weight-vjp
+//   8 planned values against interpreted ones: bit for bit where nothing is summed
 #include <functional>
 #include <string>
 #include <vector>

@@ -39,5 +39,6 @@ void check_calculus(Checked& k);   // 4
 void check_batch(Checked& k);      // 5
 void check_positions(Checked& k);  // 6
 void check_etp(Checked& k);        // 7
+void check_plan(Checked& k);       // 8
 
 }  // namespace braintrace::testing::internal

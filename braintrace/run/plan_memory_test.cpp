@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan takes its memory once: runs after the first allocate nothing. Counted by
+// standing in for the allocation functions of the whole process.
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+
+#include "braintrace/ir/builder.h"
+#include "braintrace/ops/ops.h"
+#include "braintrace/ops/registry.h"
+#include "braintrace/run/plan.h"
+#include "braintrace/transforms/vjp.h"
+
+using namespace braintrace;
+
+// Sanitizers stand there themselves.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define BT_COUNTS_ALLOCATIONS 0
+#else
+#define BT_COUNTS_ALLOCATIONS 1
+#endif
+
+#if BT_COUNTS_ALLOCATIONS
+namespace {
+std::atomic<long> allocations{0};
+}  // namespace
+
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t n, std::size_t size);
+void* __libc_realloc(void* p, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+
+void* malloc(std::size_t size) {
+  ++allocations;
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t n, std::size_t size) {
+  ++allocations;
+  return __libc_calloc(n, size);
+}
+void* realloc(void* p, std::size_t size) {
+  ++allocations;
+  return __libc_realloc(p, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  ++allocations;
+  return __libc_memalign(alignment, size);
+}
+void* memalign(std::size_t alignment, std::size_t size) {
+  ++allocations;
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** p, std::size_t alignment, std::size_t size) {
+  ++allocations;
+  *p = __libc_memalign(alignment, size);
+  return *p ? 0 : ENOMEM;
+}
+}
+
+namespace {
+
+constexpr std::int64_t kSteps = 6, kBatch = 4, kUnits = 24;
+
+// A gated loop: everything a recurrent layer needs. (xs, h, W, U, b) -> (loss, h)
+Graph gated_loop() {
+  const auto builder = Builder::create();
+  const auto f32 = [&](Shape s) { return builder->input({DType::f32, std::move(s)}); };
+  const Value xs = f32({kSteps, kBatch, 8}), h = f32({kBatch, kUnits});
+  const Value w = f32({8 + kUnits, kUnits}), u = f32({8 + kUnits, kUnits}),
+              b = f32({kUnits});
+  const auto body = [&](const Values& in) {
+    const Value both = concat({in[1], in[0]}, 1);
+    const Value z = sigmoid(dot(both, w) + b);
+    const Value next = z * in[0] + (1 - z) * tanh(dot(both, u));
+    return Values{next, sum(square(next))};
+  };
+  const ScanResult r = scan(body, {h}, {xs});
+  return builder->finish(Values{sum(r.ys[0]), r.carry[0]});
+}
+
+std::vector<Array> numbers_for(const Graph& g) {
+  std::vector<Array> inputs;
+  for (const Type& t : g.input_types()) {
+    Array a(t.dtype, t.shape);
+    for (std::int64_t i = 0; i < a.size(); ++i)
+      a.mutable_data<float>()[i] = static_cast<float>((i * 37) % 101) * 0.002f - 0.1f;
+    inputs.push_back(a);
+  }
+  return inputs;
+}
+
+long allocations_of_third_run(const Graph& g, const PlanOptions& options) {
+  Plan plan(g, options);
+  std::vector<Array> in = numbers_for(g), out;
+  long before = 0;
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& [from, to] : options.in_place)
+      if (i > 0) in[from] = out[to];
+    before = allocations;
+    plan.run(in, out);
+  }
+  return allocations - before;
+}
+
+}  // namespace
+
+TEST_CASE("the counter sees allocations") {
+  const long before = allocations;
+  const Array a = zeros({3});
+  CHECK(allocations > before);
+}
+
+TEST_CASE("a plan that has run allocates nothing when it runs again") {
+  const Graph loop = gated_loop();
+  for (const int threads : {1, 2}) {
+    CAPTURE(threads);
+    CHECK(allocations_of_third_run(loop, {.threads = threads}) == 0);
+    CHECK(allocations_of_third_run(loop, {.threads = threads, .in_place = {{1, 1}}}) ==
+          0);
+    CHECK(allocations_of_third_run(grad(loop, {false, true, true, true, true}),
+                                   {.threads = threads}) == 0);
+  }
+}
+
+TEST_CASE("a state that cannot be updated in place takes turns between two buffers") {
+  const Graph g = parse(R"(in %0:f32[2] %1:f32[2]
+      %2:f32[2] = mul %0 %1
+      %3:f32[] = reduce_sum {axes=[0]} %2
+      %4:f32[2] = broadcast {shape=[2]} %3
+      %5:f32[2] = add %4 %0
+      out %2 %5)");
+  CHECK(allocations_of_third_run(g, {.threads = 1, .in_place = {{0, 0}}}) == 0);
+}
+#endif
