@@ -37,6 +37,7 @@ Program make_program(const Graph& g,
   for (const auto& [i, o] : in_place)
     if (planner.may_share(in[i].buffer, out[o].buffer))
       p.in_place_of[o] = static_cast<int>(i);
+  planner.reuse_memory();
   lay_out_arena(p);
   return p;
 }

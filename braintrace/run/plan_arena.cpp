@@ -29,12 +29,30 @@ std::int64_t lowest_free(const std::vector<const Buffer*>& placed, const Buffer&
   return offset;
 }
 
+// Chains of buffers that go on with each other's memory are placed as one: the first
+// buffer of the chain lives as long as the last.
+std::vector<int> heads_of_chains(std::vector<Buffer>& buffers) {
+  std::vector<int> head(buffers.size());
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    auto h = b;
+    while (buffers[h].takes_over >= 0)
+      h = static_cast<std::size_t>(buffers[h].takes_over);
+    head[b] = static_cast<int>(h);
+  }
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    Buffer& first = buffers[static_cast<std::size_t>(head[b])];
+    first.last = std::max(first.last, buffers[b].last);
+  }
+  return head;
+}
+
 }  // namespace
 
 void lay_out_arena(Program& p) {
+  const std::vector<int> head = heads_of_chains(p.buffers);
   std::vector<Buffer*> order;
   for (Buffer& b : p.buffers)
-    if (b.place == Place::arena && b.last >= 0) order.push_back(&b);
+    if (b.place == Place::arena && b.last >= 0 && b.takes_over < 0) order.push_back(&b);
   std::stable_sort(order.begin(), order.end(),
                    [](const Buffer* a, const Buffer* b) { return a->bytes > b->bytes; });
   std::vector<const Buffer*> placed;
@@ -47,6 +65,8 @@ void lay_out_arena(Program& p) {
         [](const Buffer* x, const Buffer* y) { return x->offset < y->offset; });
     placed.insert(behind, b);
   }
+  for (std::size_t b = 0; b < p.buffers.size(); ++b)
+    p.buffers[b].offset = p.buffers[static_cast<std::size_t>(head[b])].offset;
 }
 
 }  // namespace braintrace::plan

@@ -27,7 +27,10 @@ std::string line(const FusedStep& s, const std::string&) {
 std::string line(const GemmStep& s, const std::string&) {
   return fmt::format("gemm {}x{}x{}{}{}{} ({}, {}) -> {}\n", s.spec.m, s.spec.k, s.spec.n,
                      s.spec.batch == 1 ? "" : fmt::format(" times {}", s.spec.batch),
-                     s.bias ? " with bias" : "", s.packed_b ? " packed" : "",
+                     s.bias ? " with bias" : "",
+                     s.packed_b ? " packed"
+                     : s.events ? " of events"
+                                : "",
                      to_string(s.a), to_string(s.b), to_string(s.c));
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <queue>
+#include <set>
 
 #include "braintrace/ir/op_def.h"
 #include "braintrace/run/plan_groups_impl.h"
@@ -27,16 +29,10 @@ class Stages {
         fused_(g.nodes().size()),
         stage_(g.nodes().size(), 0),
         ready_(g.num_values(), 0),
-        producer_(g.num_values(), -1) {
-    for (std::size_t i = 0; i < g.nodes().size(); ++i) {
-      fused_[i] = fuses(g, g.nodes()[i], lowered[i]);
-      for (ValueId v : g.nodes()[i].outputs)
-        producer_[v.index] = static_cast<std::int64_t>(i);
-      for (ValueId v : g.nodes()[i].inputs)
-        stage_[i] = std::max(stage_[i], fused_[i] ? seen_fused(v) : ready_[v.index]);
-      for (ValueId v : g.nodes()[i].outputs)
-        ready_[v.index] = stage_[i] + (fused_[i] ? 1 : 0);
-    }
+        producer_(g.num_values(), -1),
+        leaves_(g.nodes().size()) {
+    for (std::size_t i = 0; i < g.nodes().size(); ++i) add(i, lowered[i]);
+    sink();
   }
 
   bool fused(std::size_t node) const { return fused_[node]; }
@@ -44,17 +40,73 @@ class Stages {
   std::int64_t producer(ValueId v) const { return producer_[v.index]; }
 
  private:
-  int seen_fused(ValueId v) const {
-    const std::int64_t p = producer_[v.index];
-    const bool inside = p >= 0 && fused_[static_cast<std::size_t>(p)];
-    return inside ? stage_[static_cast<std::size_t>(p)] : ready_[v.index];
+  static constexpr std::size_t kFewLeaves = 2;
+
+  void add(std::size_t i, const Lowering& l) {
+    const Node& n = g_.nodes()[i];
+    fused_[i] = fuses(g_, n, l);
+    for (ValueId v : n.outputs) producer_[v.index] = static_cast<std::int64_t>(i);
+    for (ValueId v : n.inputs)
+      stage_[i] = std::max(stage_[i], fused_[i] ? seen_fused(v) : ready_[v.index]);
+    for (ValueId v : n.outputs) ready_[v.index] = stage_[i] + (fused_[i] ? 1 : 0);
+    if (fused_[i]) find_leaves(i);
   }
 
+  bool is_fused(ValueId v) const {
+    const std::int64_t p = producer_[v.index];
+    return p >= 0 && fused_[static_cast<std::size_t>(p)];
+  }
+  int seen_fused(ValueId v) const {
+    return is_fused(v) ? stage_[static_cast<std::size_t>(producer_[v.index])]
+                       : ready_[v.index];
+  }
+
+  // One number for all elements: costs nothing to read.
+  bool is_one_number(ValueId v) const {
+    if (g_.type(v).size() == 1) return true;
+    const std::int64_t p = producer_[v.index];
+    if (p < 0) return false;
+    const Node& n = g_.nodes()[static_cast<std::size_t>(p)];
+    return n.inputs.size() == 1 && !fused_[static_cast<std::size_t>(p)] &&
+           g_.type(n.inputs[0]).size() == 1;
+  }
+
+  // The values of memory behind a node and its stage, as far as there are few.
+  void find_leaves(std::size_t i) {
+    std::set<ValueId>& leaves = leaves_[i];
+    for (ValueId v : g_.nodes()[i].inputs) {
+      const auto p = static_cast<std::size_t>(producer_[v.index]);
+      if (is_fused(v) && stage_[p] == stage_[i])
+        leaves.insert(leaves_[p].begin(), leaves_[p].end());
+      else if (!is_one_number(v))
+        leaves.insert(v);
+      if (leaves.size() > kFewLeaves) return;
+    }
+  }
+
+  // A value that only later stages read, and that takes no more than two others to
+  // compute, is computed there instead of going through memory.
+  void sink() {
+    std::vector<int> wanted(g_.num_values(), kLater);  // first stage that reads it fused
+    for (ValueId v : g_.outputs()) wanted[v.index] = -1;
+    for (std::size_t i = g_.nodes().size(); i-- > 0;) {
+      const Node& n = g_.nodes()[i];
+      if (fused_[i] && leaves_[i].size() <= kFewLeaves) {
+        const int later = wanted[n.outputs[0].index];
+        if (later != kLater) stage_[i] = std::max(stage_[i], later);
+      }
+      for (ValueId v : n.inputs)
+        wanted[v.index] = std::min(wanted[v.index], fused_[i] ? stage_[i] : -1);
+    }
+  }
+
+  static constexpr int kLater = std::numeric_limits<int>::max();
   const Graph& g_;
   std::vector<bool> fused_;
-  std::vector<int> stage_;              // by node
-  std::vector<int> ready_;              // by value
-  std::vector<std::int64_t> producer_;  // by value: node, or -1
+  std::vector<int> stage_;                 // by node
+  std::vector<int> ready_;                 // by value
+  std::vector<std::int64_t> producer_;     // by value: node, or -1
+  std::vector<std::set<ValueId>> leaves_;  // by node
 };
 
 // Sorts groups so that producers come first; among those ready, the one whose last node

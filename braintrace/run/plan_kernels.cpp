@@ -33,6 +33,9 @@ std::optional<MatrixStrides> as_matrices(const View& v, const Ints& batch,
   return MatrixStrides{r->stride, c->stride, b->stride};
 }
 
+// From here on counting the zeros of one operand is cheap beside the product.
+constexpr std::int64_t kEventColumns = 16;
+
 std::int64_t product(const Shape& shape, const Ints& axes) {
   std::int64_t n = 1;
   for (std::int64_t a : axes) n *= shape[static_cast<std::size_t>(a)];
@@ -95,9 +98,12 @@ void Planner::plan_fused(Scope& s, const Group& group) {
     const ValueId v = s.g.nodes()[n].outputs[0];
     if (!used_outside(s, v, inside)) continue;
     const View out = place(s, v);
-    write(out, time);
     step.out.push_back(out);
-    spec.outputs.push_back({number.at(v), out.strides, align_inputs(step.in, out, time)});
+    const int twin = align_inputs(step.in, out, time);
+    spec.outputs.push_back(
+        {number.at(v),
+         twin < 0 ? out.strides : step.in[static_cast<std::size_t>(twin)].strides, twin});
+    write(out, time);
   }
   for (const View& v : step.in) read(v, time);
   step.program = std::make_unique<TileProgram>(spec);
@@ -106,16 +112,46 @@ void Planner::plan_fused(Scope& s, const Group& group) {
   s.block.steps.push_back({std::move(step)});
 }
 
-// The input that lies where `out` may come to lie, -1 if there is none.
+// Could the two come to share memory of the arena?
+bool Planner::may_reuse(const View& in, const View& out) const {
+  const Buffer& i = program_.buffers[static_cast<std::size_t>(in.buffer)];
+  const Buffer& o = program_.buffers[static_cast<std::size_t>(out.buffer)];
+  return i.place == Place::arena && o.place == Place::arena && i.bytes == o.bytes &&
+         i.depth == o.depth && o.last < 0;
+}
+
+bool Planner::is_taken(int in, int time) const {
+  for (auto a = aligned_.lower_bound({in, 0, 0}); a != aligned_.end(); ++a) {
+    if (std::get<0>(*a) != in) return false;
+    if (std::get<2>(*a) == time) return true;
+  }
+  return false;
+}
+
+// The input whose memory `out` may come to take, -1 if there is none.
 int Planner::align_inputs(const std::vector<View>& in, const View& out, int time) {
   int found = -1;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    if (!partners_.contains({in[i].buffer, out.buffer})) continue;
-    if (found >= 0 || !same_layout(in[i], out)) return -1;
-    found = static_cast<int>(i);
+    const bool partner = partners_.contains({in[i].buffer, out.buffer});
+    if (!partner && (found >= 0 || !may_reuse(in[i], out))) continue;
+    const bool alone = std::all_of(in.begin(), in.end(), [&](const View& v) {
+      return v.buffer != in[i].buffer || same_layout(v, out);
+    });
+    if (alone && !is_taken(in[i].buffer, time)) found = static_cast<int>(i);
+    if (partner) break;
   }
   if (found >= 0) align(in[static_cast<std::size_t>(found)], out, time);
   return found;
+}
+
+void Planner::reuse_memory() {
+  for (const auto& [in, out, time] : aligned_) {
+    Buffer& i = program_.buffers[static_cast<std::size_t>(in)];
+    Buffer& o = program_.buffers[static_cast<std::size_t>(out)];
+    const bool both = i.place == Place::arena && o.place == Place::arena;
+    if (both && i.last == time && o.first == time && i.bytes == o.bytes && in != out)
+      o.takes_over = in;
+  }
 }
 
 bool Planner::used_outside(const Scope& s, ValueId v,
@@ -161,7 +197,9 @@ void Planner::plan_gemm(Scope& s, const Node& n, lowering::Gemm l) {
                 .b = b.view,
                 .c = out};
   if (n.inputs.size() > 2) step.bias = packed(s, view(s, n.inputs[2]), tick());
-  pack_invariant(s, step);
+  step.events = s.spiking[n.inputs[0].index] && step.spec.n >= kEventColumns &&
+                step.spec.b.col == 1 && step.spec.c.col == 1 && step.spec.batch == 1;
+  if (!step.events) pack_invariant(s, step);
   const int time = tick();
   read(step.a, time);
   read(step.b, time);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "braintrace/ir/graph.h"
+#include "braintrace/run/plan_events_impl.h"
 #include "braintrace/run/plan_planner_impl.h"
 
 namespace braintrace::plan {
@@ -92,8 +93,11 @@ void Planner::plan_scan(Scope& s, const Node& n, const lowering::Scan& l) {
       out[i] = nowhere();
     }
   }
+  std::vector<bool> spiking;
+  for (ValueId v : n.inputs) spiking.push_back(s.spiking[v.index]);
   const int begin = tick();
-  step.body = std::make_unique<Block>(plan(body, in, out, {&s, begin, true}));
+  step.body = std::make_unique<Block>(
+      plan(body, in, out, {&s, begin, true, spiking_in_body(l, spiking)}));
   const int end = tick();
   for (Carry& c : step.carry) settle_carry(c, begin, end);
   for (const Walk& w : step.xs) {

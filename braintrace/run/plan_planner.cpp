@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "braintrace/ir/evaluate.h"
+#include "braintrace/run/plan_events_impl.h"
 #include "braintrace/run/plan_planner_impl.h"
 
 namespace braintrace::plan {
@@ -153,6 +154,7 @@ Block Planner::plan(const Graph& g, std::span<const View> inputs,
     s.lowered.push_back(lowering_of(g, n));
   }
   for (ValueId v : g.outputs()) s.is_output[v.index] = true;
+  s.spiking = spiking_values(g, outer.spiking);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     s.views[g.inputs()[i].index] = inputs[i];
   claim_homes(s, outputs);

@@ -21,6 +21,7 @@ struct Scope {
   std::vector<const Node*> producer;  // by value
   std::vector<Lowering> lowered;      // by node
   std::vector<std::vector<std::size_t>> readers = {};  // by value: nodes
+  std::vector<bool> spiking = {};                      // by value
   std::vector<bool> is_output = {};                    // by value
   std::vector<std::optional<View>> views = {};         // by value: where it is
   std::vector<std::optional<View>> homes = {};         // by value: where it is wanted
@@ -46,6 +47,7 @@ class Planner {
     Scope* scope = nullptr;
     int begin = 0;
     bool repeats = false;
+    std::vector<bool> spiking = {};  // about the inputs of the block (plan_events_impl.h)
   };
   // The steps that compute the outputs of g, each in the place given (a view without a
   // buffer: not wanted). Inputs are where the views say.
@@ -53,6 +55,9 @@ class Planner {
              const Outer& outer);
   // `out` would like to take over the memory of `in`. To be said before planning.
   void add_partners(int in, int out) { partners_.insert({in, out}); }
+  // Lets what a fused step writes lie where what it reads for the last time was. Needs:
+  // everything planned.
+  void reuse_memory();
   // May `out` take over the memory of `in`? Needs: everything planned.
   bool may_share(int in, int out) const;
 
@@ -68,6 +73,8 @@ class Planner {
   void plan_concatenate(Scope& s, const Node& n, std::int64_t axis);
   void plan_fused(Scope& s, const Group& group);
   int align_inputs(const std::vector<View>& in, const View& out, int time);
+  bool may_reuse(const View& in, const View& out) const;
+  bool is_taken(int in, int time) const;
   bool used_outside(const Scope& s, ValueId v, const std::vector<bool>& inside) const;
   void plan_gemm(Scope& s, const Node& n, lowering::Gemm l);
   GemmOperand gemm_operand(Scope& s, const View& v, const Ints& batch, const Ints& rows,

@@ -39,6 +39,7 @@ struct Buffer {
   int first = kNever, last = -1;
   int first_write = kNever, last_read = -1;
   std::int64_t offset = 0;  // in the arena
+  int takes_over = -1;      // arena: the buffer whose memory it goes on with
 };
 
 struct Step;
@@ -62,6 +63,7 @@ struct GemmStep {
   View a, b, c;
   std::optional<View> bias = {};
   bool packed_b = false;  // b is as pack_b leaves it
+  bool events = false;    // a may be mostly zero
 };
 struct PackStep {
   GemmSpec spec;

@@ -2,6 +2,7 @@
 // Runs the steps of a plan.
 #include <cstring>
 
+#include "braintrace/run/event_gemm.h"
 #include "braintrace/run/plan_program_impl.h"
 
 namespace braintrace::plan {
@@ -27,6 +28,8 @@ void run(GemmStep& s, Frame& f) {
   const void* bias = s.bias ? f.at(*s.bias) : nullptr;
   if (s.packed_b)
     gemm_packed(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
+  else if (s.events)
+    gemm_events(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
   else
     gemm(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
 }

@@ -203,6 +203,42 @@ TEST_CASE("a paired output is kept apart while its input is still read") {
   }
 }
 
+TEST_CASE("products with spikes on the left count them") {
+  const std::string text = R"(in %0:f64[2,3] %1:f64[2,2] %2:f64[5,16]
+      %3:bool[2,3] = greater_equal %0 %0
+      %4:f64[2,3] = convert {dtype=f64} %3
+      %5:f64[2,5] = concatenate {axis=1} %1 %4
+      %6:f64[2,16] = dot_general {lhs_batch=[], lhs_contract=[1], rhs_batch=[],
+                                  rhs_contract=[0]} %5 %2
+      out %6)";
+  CHECK(says(description(text), "gemm 2x5x16 of events"));
+  std::vector<double> w(80, 0.5);
+  check_equal(text, {zeros({2, 3}, DType::f64), ones({2, 2}, DType::f64),
+                     array({5, 16}, w, DType::f64)});
+}
+
+TEST_CASE("what one stage needs is computed there and not stored before") {
+  const std::string plan = description(R"(in %0:f64[4,4] %1:f64[4,4]
+      %2:f64[4,4] = sigmoid %0
+      %3:f64[4,4] = sigmoid %1
+      %4:f64[4,4] = dot_general {lhs_batch=[], lhs_contract=[1], rhs_batch=[],
+                                 rhs_contract=[0]} %3 %0
+      %5:f64[4,4] = mul %2 %4
+      out %5)");
+  CHECK(says(plan, "1 steps over [16]: sigmoid, 1 in, 1 out"));
+  CHECK(says(plan, "2 steps over [16]: sigmoid mul, 2 in, 1 out"));
+}
+
+TEST_CASE("a chain that reads a value for the last time writes into its memory") {
+  const Graph g = parse(R"(in %0:f64[64,64]
+      %1:f64[64,64] = cumsum {axis=0, reverse=false} %0
+      %2:f64[64,64] = exp %1
+      %3:f64[64,64] = cumsum {axis=0, reverse=false} %2
+      out %3)");
+  CHECK(Plan(g).arena_bytes() == 64 * 64 * 8);
+  check_equal(print(g), {full({64, 64}, 1e-3, DType::f64)});
+}
+
 TEST_CASE("random programs give the interpreter's values") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const testing::Program p = testing::random_graph(seed);
