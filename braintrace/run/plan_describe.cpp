@@ -20,8 +20,9 @@ std::string line(const CopyStep& s, const std::string&) {
 }
 
 std::string line(const FusedStep& s, const std::string&) {
-  return fmt::format("fused {}, {} in, {} out\n", s.program->describe(), s.in.size(),
-                     s.out.size());
+  const std::string chain =
+      std::visit([](const auto& p) { return p.describe(); }, s.program);
+  return fmt::format("fused {}, {} in, {} out\n", chain, s.in.size(), s.out.size());
 }
 
 std::string line(const GemmStep& s, const std::string&) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <queue>
 #include <set>
 
@@ -109,12 +110,33 @@ class Stages {
   std::vector<std::set<ValueId>> leaves_;  // by node
 };
 
+// A sum over the first `num_lead` axes of a fused value; nullopt when it is better done
+// by itself: what is summed is small, or rows are too short to run a chain on each.
+struct LeadingSum {
+  std::size_t producer, num_lead;
+};
+std::optional<LeadingSum> as_leading_sum(const Graph& g, const Node& n, const Lowering& l,
+                                         const Stages& s) {
+  constexpr std::int64_t kManyElements = 1 << 15, kLongRow = 2048;
+  const auto* r = std::get_if<lowering::Reduce>(&l);
+  if (!r || r->kind != ReduceKind::sum || r->axes.empty()) return std::nullopt;
+  const Type &in = g.type(n.inputs[0]), &out = g.type(n.outputs[0]);
+  const std::int64_t p = s.producer(n.inputs[0]);
+  if (p < 0 || !s.fused(static_cast<std::size_t>(p)) || !is_float(in.dtype) ||
+      in.size() < kManyElements || out.size() < kLongRow ||
+      r->axes != iota_ints(static_cast<std::int64_t>(r->axes.size())))
+    return std::nullopt;
+  return LeadingSum{static_cast<std::size_t>(p), r->axes.size()};
+}
+
 // Sorts groups so that producers come first; among those ready, the one whose last node
 // stands first in the program.
 std::vector<Group> ordered(std::vector<Group> groups, const Graph& g, const Stages& s) {
   std::vector<std::size_t> group_of(g.nodes().size());
-  for (std::size_t i = 0; i < groups.size(); ++i)
+  for (std::size_t i = 0; i < groups.size(); ++i) {
     for (std::size_t n : groups[i].nodes) group_of[n] = i;
+    for (std::size_t n : groups[i].sums) group_of[n] = i;
+  }
   std::vector<std::vector<std::size_t>> readers(groups.size());
   std::vector<std::size_t> waits(groups.size(), 0);
   for (std::size_t n = 0; n < g.nodes().size(); ++n)
@@ -157,7 +179,16 @@ std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) 
   const Stages stages(g, lowered);
   std::map<std::pair<int, Shape>, std::size_t> fused;  // stage and shape -> group
   std::vector<Group> groups;
+  std::vector<std::size_t> group_of(g.nodes().size());
   for (std::size_t n = 0; n < g.nodes().size(); ++n) {
+    if (const auto sum = as_leading_sum(g, g.nodes()[n], lowered[n], stages)) {
+      Group& group = groups[group_of[sum->producer]];
+      if (group.sums.empty() || group.num_lead == sum->num_lead) {
+        group.sums.push_back(n);
+        group.num_lead = sum->num_lead;
+        continue;
+      }
+    }
     if (!stages.fused(n)) {
       groups.push_back({{n}, false});
       continue;
@@ -166,6 +197,7 @@ std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) 
     const auto [at, fresh] = fused.try_emplace({stages.stage(n), shape}, groups.size());
     if (fresh) groups.push_back({{}, true});
     groups[at->second].nodes.push_back(n);
+    group_of[n] = at->second;
   }
   return ordered(std::move(groups), g, stages);
 }

@@ -13,10 +13,13 @@ namespace braintrace::plan {
 struct Group {
   std::vector<std::size_t> nodes;
   bool fused = false;
+  std::vector<std::size_t> sums = {};  // reductions of its values in the same pass
+  std::size_t num_lead = 0;            // the leading axes they sum over
 };
 
 // Element-by-element nodes of one shape go together when no path between them leaves the
-// group. Groups come in an order that respects all uses and stays close to the program's.
+// group; sums of them over leading axes too, when what is summed is large. Groups come in
+// an order that respects all uses and stays close to the program's.
 std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered);
 
 // The output is the input under another shape, type or order: no work of its own.

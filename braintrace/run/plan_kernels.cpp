@@ -70,43 +70,64 @@ void sort_pairs(Ints& left, Ints& right) {
 
 }  // namespace
 
-void Planner::plan_fused(Scope& s, const Group& group) {
-  FusedStep step;
-  TileSpec spec{.loop = s.g.type(s.g.nodes()[group.nodes[0]].outputs[0]).shape};
-  std::map<ValueId, int> number;
-  std::vector<bool> inside(s.g.nodes().size(), false);
-  for (std::size_t n : group.nodes) inside[n] = true;
+// The chain of a group: its inputs and steps. Numbers the values.
+FusedChain Planner::chain_of(const Scope& s, const Group& group,
+                             const std::vector<bool>& inside) const {
+  FusedChain c;
+  c.spec.loop = s.g.type(s.g.nodes()[group.nodes[0]].outputs[0]).shape;
   for (std::size_t n : group.nodes)
     for (ValueId v : s.g.nodes()[n].inputs) {
       const Node* p = s.producer[v.index];
       if (p && inside[static_cast<std::size_t>(p - s.g.nodes().data())]) continue;
-      if (!number.emplace(v, static_cast<int>(step.in.size())).second) continue;
-      step.in.push_back(view(s, v));
-      spec.inputs.push_back({step.in.back().dtype, step.in.back().strides});
+      if (!c.number.emplace(v, static_cast<int>(c.in.size())).second) continue;
+      c.in.push_back(view(s, v));
+      c.spec.inputs.push_back({c.in.back().dtype, c.in.back().strides});
     }
   for (std::size_t n : group.nodes) {
     const Node& node = s.g.nodes()[n];
     TileStep t{std::get<lowering::Elementwise>(s.lowered[n]).op,
                s.g.type(node.outputs[0]).dtype,
                {}};
-    for (ValueId v : node.inputs) t.operands.push_back(number.at(v));
-    number[node.outputs[0]] = static_cast<int>(spec.inputs.size() + spec.steps.size());
-    spec.steps.push_back(std::move(t));
+    for (ValueId v : node.inputs) t.operands.push_back(c.number.at(v));
+    c.number[node.outputs[0]] =
+        static_cast<int>(c.spec.inputs.size() + c.spec.steps.size());
+    c.spec.steps.push_back(std::move(t));
   }
+  return c;
+}
+
+void Planner::plan_fused(Scope& s, const Group& group) {
+  std::vector<bool> inside(s.g.nodes().size(), false);
+  for (std::size_t n : group.nodes) inside[n] = true;
+  FusedChain c = chain_of(s, group, inside);
+  for (std::size_t n : group.sums) inside[n] = true;
+  std::vector<View> out;
   const int time = tick();
   for (std::size_t n : group.nodes) {
     const ValueId v = s.g.nodes()[n].outputs[0];
     if (!used_outside(s, v, inside)) continue;
-    const View out = place(s, v);
-    step.out.push_back(out);
-    const int twin = align_inputs(step.in, out, time);
-    spec.outputs.push_back(
-        {number.at(v),
-         twin < 0 ? out.strides : step.in[static_cast<std::size_t>(twin)].strides, twin});
-    write(out, time);
+    out.push_back(place(s, v));
+    const int twin = align_inputs(c.in, out.back(), time);
+    const View& lies = twin < 0 ? out.back() : c.in[static_cast<std::size_t>(twin)];
+    c.spec.outputs.push_back({c.number.at(v), lies.strides, twin});
+    write(out.back(), time);
   }
-  for (const View& v : step.in) read(v, time);
-  step.program = std::make_unique<TileProgram>(spec);
+  FusedSumSpec sums{.num_lead = group.num_lead};
+  for (std::size_t n : group.sums) {
+    const Node& node = s.g.nodes()[n];
+    out.push_back(place_packed(s, node.outputs[0]));
+    sums.summed.push_back(c.number.at(node.inputs[0]));
+    write(out.back(), time);
+  }
+  for (const View& v : c.in) read(v, time);
+  sums.chain = std::move(c.spec);
+  FusedStep step{group.sums.empty()
+                     ? std::variant<TileProgram, FusedSum>(TileProgram(sums.chain))
+                     : FusedSum(std::move(sums)),
+                 std::move(c.in),
+                 std::move(out),
+                 {},
+                 {}};
   step.in_memory.resize(step.in.size());
   step.out_memory.resize(step.out.size());
   s.block.steps.push_back({std::move(step)});

@@ -2,6 +2,7 @@
 #pragma once
 // Turns a Graph into the steps of a plan. Loops and branches are planned by the same
 // planner on their sub-graphs, with all buffers in one table.
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -27,6 +28,13 @@ struct Scope {
   std::vector<std::optional<View>> homes = {};         // by value: where it is wanted
   std::vector<std::pair<View, View>> packs = {};       // strided views and packed copies
   Block block = {};
+};
+
+// A fused group on its way to a step.
+struct FusedChain {
+  TileSpec spec;
+  std::vector<View> in;
+  std::map<ValueId, int> number;  // of its values in the spec
 };
 
 // An operand of a product: where it is and how its matrices lie there.
@@ -72,6 +80,8 @@ class Planner {
   void plan_constant(Scope& s, const Node& n);
   void plan_concatenate(Scope& s, const Node& n, std::int64_t axis);
   void plan_fused(Scope& s, const Group& group);
+  FusedChain chain_of(const Scope& s, const Group& group,
+                      const std::vector<bool>& inside) const;
   int align_inputs(const std::vector<View>& in, const View& out, int time);
   bool may_reuse(const View& in, const View& out) const;
   bool is_taken(int in, int time) const;

@@ -8,6 +8,7 @@
 
 #include "braintrace/ir/op_def.h"
 #include "braintrace/run/conv_kernel.h"
+#include "braintrace/run/fused_sum.h"
 #include "braintrace/run/gather_kernel.h"
 #include "braintrace/run/gemm.h"
 #include "braintrace/run/plan_view.h"
@@ -51,9 +52,9 @@ struct CopyStep {
   View from, to;
   StridedCopy copy;
 };
-// A chain of element-by-element ops in one pass.
+// A chain of element-by-element ops in one pass, perhaps with sums of it.
 struct FusedStep {
-  std::unique_ptr<TileProgram> program;
+  std::variant<TileProgram, FusedSum> program;
   std::vector<View> in, out;
   std::vector<const void*> in_memory;  // where the views are in this run
   std::vector<void*> out_memory;

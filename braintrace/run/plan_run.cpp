@@ -21,7 +21,8 @@ void run(CopyStep& s, Frame& f) { s.copy.run(f.at(s.from), f.at(s.to)); }
 void run(FusedStep& s, Frame& f) {
   for (std::size_t i = 0; i < s.in.size(); ++i) s.in_memory[i] = f.at(s.in[i]);
   for (std::size_t i = 0; i < s.out.size(); ++i) s.out_memory[i] = f.at(s.out[i]);
-  s.program->run(s.in_memory, s.out_memory, *f.pool);
+  std::visit([&](const auto& p) { p.run(s.in_memory, s.out_memory, *f.pool); },
+             s.program);
 }
 
 void run(GemmStep& s, Frame& f) {

@@ -239,6 +239,36 @@ TEST_CASE("a chain that reads a value for the last time writes into its memory")
   check_equal(print(g), {full({64, 64}, 1e-3, DType::f64)});
 }
 
+TEST_CASE("sums over leading axes of a large chain run in the chain's own pass") {
+  // A trace that decays, and its product with a signal summed over the batch.
+  const std::string text = R"(in %0:f64[8,70,64] %1:f64[8,1,64] %2:f64[8,70,1]
+      %3:f64[8,70,64] = broadcast {shape=[8,70,64]} %1
+      %4:f64[8,70,64] = broadcast {shape=[8,70,64]} %2
+      %5:f64[8,70,64] = mul %0 %3
+      %6:f64[8,70,64] = add %5 %4
+      %7:f64[8,70,64] = mul %6 %3
+      %8:f64[70,64] = reduce_sum {axes=[0]} %7
+      out %6 %8)";
+  const Graph g = parse(text);
+  Plan plan(g, {.in_place = {{0, 0}}});
+  CHECK(says(plan.describe(), "1 summed over [8], 3 in, 2 out"));
+  CHECK(plan.arena_bytes() == 0);
+  std::vector<Array> in, out;
+  for (const Type& t : g.input_types()) {
+    Array a(DType::f64, t.shape);
+    for (std::int64_t i = 0; i < a.size(); ++i)
+      a.mutable_data<double>()[i] = static_cast<double>(i % 97) * 0.01;
+    in.push_back(std::move(a));
+  }
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Array> want = interpret(g, in);
+    plan.run(in, out);
+    CHECK(out[0] == want[0]);
+    CHECK(out[1] == want[1]);
+    in[0] = out[0];
+  }
+}
+
 TEST_CASE("random programs give the interpreter's values") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const testing::Program p = testing::random_graph(seed);

@@ -146,6 +146,12 @@ void TileProgram::run(std::span<const void* const> inputs, std::span<void* const
   });
 }
 
+void TileProgram::run_serial(std::span<const void* const> inputs,
+                             std::span<void* const> outputs, std::byte* scratch) const {
+  const Pointers p{inputs, outputs};
+  ChunkRunner(compiled_->code, p, scratch).run(0, compiled_->code.layout.num_blocks());
+}
+
 double TileProgram::work_ns() const { return compiled_->code.work_ns; }
 std::string TileProgram::describe() const { return compiled_->text; }
 

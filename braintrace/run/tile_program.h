@@ -3,6 +3,7 @@
 // A chain of element-by-element operations run block by block, so that what lies between
 // inputs and outputs stays in the first-level cache. Rounds like OpDef::eval: results are
 // bitwise those of the interpreter.
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -53,6 +54,10 @@ class TileProgram {
   // allocate.
   void run(std::span<const void* const> inputs, std::span<void* const> outputs,
            ThreadPool& pool) const;
+  // The same on the calling thread, with the scratch of one worker: for kernels that make
+  // their own tiles.
+  void run_serial(std::span<const void* const> inputs, std::span<void* const> outputs,
+                  std::byte* scratch) const;
 
   double work_ns() const;        // rough cost on one thread
   std::string describe() const;  // "4 steps over [16,256]: mul add tanh copy"

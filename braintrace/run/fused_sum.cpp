@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/run/fused_sum.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "braintrace/base/error.h"
+#include "braintrace/run/thread_pool.h"
+
+namespace braintrace {
+namespace {
+
+// Sums of one part stay in the first-level cache beside the blocks of the chain.
+constexpr std::int64_t kPartElements = 4096;
+
+Ints behind(const Ints& list, std::size_t n) {
+  return {list.begin() + static_cast<std::ptrdiff_t>(n), list.end()};
+}
+
+DType type_of_value(const TileSpec& s, int value) {
+  const auto v = static_cast<std::size_t>(value);
+  return v < s.inputs.size() ? s.inputs[v].dtype : s.steps[v - s.inputs.size()].dtype;
+}
+
+// The chain over one position of the leading axes and `size` positions of the first kept
+// one, with the sums so far as inputs that are overwritten.
+TileSpec part_spec(const FusedSumSpec& spec, std::int64_t size) {
+  TileSpec t = spec.chain;
+  t.loop = behind(t.loop, spec.num_lead);
+  if (!t.loop.empty()) t.loop[0] = size;
+  for (TileInput& i : t.inputs) i.strides = behind(i.strides, spec.num_lead);
+  for (TileOutput& o : t.outputs) o.strides = behind(o.strides, spec.num_lead);
+  const int old_inputs = static_cast<int>(t.inputs.size());
+  const int sums = static_cast<int>(spec.summed.size());
+  const auto moved = [&](int v) { return v < old_inputs ? v : v + sums; };
+  for (TileStep& s : t.steps)
+    for (int& v : s.operands) v = moved(v);
+  for (TileOutput& o : t.outputs) o.value = moved(o.value);
+  const Ints packed = row_major_strides(t.loop);
+  for (int v : spec.summed) t.inputs.push_back({type_of_value(spec.chain, v), packed});
+  for (int i = 0; i < sums; ++i) {
+    const int v = spec.summed[static_cast<std::size_t>(i)], sum = old_inputs + i;
+    t.steps.push_back({MicroOp::add, type_of_value(spec.chain, v), {sum, moved(v)}});
+    const int result = old_inputs + sums + static_cast<int>(t.steps.size()) - 1;
+    t.outputs.push_back({result, packed, sum});
+  }
+  return t;
+}
+
+// Walks over the positions of some axes; `offset` in elements for one list of strides.
+struct Walker {
+  std::span<const std::int64_t> sizes;
+  std::array<std::int64_t, 16> at = {};
+  bool next() {
+    for (std::size_t i = sizes.size(); i-- > 0;) {
+      if (++at[i] < sizes[i]) return true;
+      at[i] = 0;
+    }
+    return false;
+  }
+  std::int64_t offset(const Ints& strides) const {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) sum += at[i] * strides[i];
+    return sum;
+  }
+};
+
+}  // namespace
+
+bool FusedSum::fits(const FusedSumSpec& spec) {
+  const std::size_t pointers =
+      spec.chain.inputs.size() + spec.chain.outputs.size() + 2 * spec.summed.size();
+  return pointers <= kMaxPointers && spec.num_lead < spec.chain.loop.size() &&
+         spec.num_lead <= std::tuple_size_v<decltype(Walker::at)>;
+}
+
+FusedSum::FusedSum(FusedSumSpec spec) : spec_(std::move(spec)) {
+  BT_INVARIANT(fits(spec_));
+  const Shape& loop = spec_.chain.loop;
+  const auto kept = loop.begin() + static_cast<std::ptrdiff_t>(spec_.num_lead);
+  lead_ = {loop.begin(), kept};
+  first_kept_ = *kept;
+  row_ = num_elements(behind(loop, spec_.num_lead + 1));
+  part_size_ = std::clamp<std::int64_t>(kPartElements / std::max<std::int64_t>(row_, 1),
+                                        1, std::max<std::int64_t>(first_kept_, 1));
+  whole_ = std::make_unique<TileProgram>(part_spec(spec_, part_size_));
+  const std::int64_t rest = first_kept_ % part_size_;
+  if (rest > 0) last_ = std::make_unique<TileProgram>(part_spec(spec_, rest));
+  work_ns_ = whole_->work_ns() * static_cast<double>(num_elements(lead_)) *
+             static_cast<double>(first_kept_) / static_cast<double>(part_size_);
+}
+
+FusedSum::Part FusedSum::part(std::int64_t tile) const {
+  const std::int64_t start = tile * part_size_;
+  return {start, std::min(part_size_, first_kept_ - start)};
+}
+
+void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
+                        std::span<void* const> outputs, std::byte* scratch) const {
+  const TileSpec& c = spec_.chain;
+  const std::size_t sums = spec_.summed.size(), num_in = c.inputs.size();
+  std::array<const void*, kMaxPointers> in;
+  std::array<void*, kMaxPointers> out;
+  for (std::size_t i = 0; i < sums; ++i) {
+    const std::size_t element = size_of(type_of_value(c, spec_.summed[i]));
+    auto* sum = static_cast<std::byte*>(outputs[c.outputs.size() + i]) +
+                static_cast<std::size_t>(p.start * row_) * element;
+    std::memset(sum, 0, static_cast<std::size_t>(p.size * row_) * element);
+    in[num_in + i] = out[c.outputs.size() + i] = sum;
+  }
+  const TileProgram& program = p.size == part_size_ ? *whole_ : *last_;
+  Walker walker{lead_};
+  do {
+    const auto place = [&](const void* base, const Ints& strides, DType d) {
+      const std::int64_t at = walker.offset(strides) + p.start * strides[lead_.size()];
+      return static_cast<const std::byte*>(base) +
+             at * static_cast<std::int64_t>(size_of(d));
+    };
+    for (std::size_t i = 0; i < num_in; ++i)
+      in[i] = place(inputs[i], c.inputs[i].strides, c.inputs[i].dtype);
+    for (std::size_t i = 0; i < c.outputs.size(); ++i)
+      out[i] = const_cast<std::byte*>(
+          place(outputs[i], c.outputs[i].strides, type_of_value(c, c.outputs[i].value)));
+    program.run_serial(std::span(in).first(num_in + sums),
+                       std::span(out).first(c.outputs.size() + sums), scratch);
+  } while (walker.next());
+}
+
+void FusedSum::run(std::span<const void* const> inputs, std::span<void* const> outputs,
+                   ThreadPool& pool) const {
+  if (num_elements(spec_.chain.loop) == 0) {
+    for (std::size_t i = 0; i < spec_.summed.size(); ++i)
+      std::memset(outputs[spec_.chain.outputs.size() + i], 0,
+                  static_cast<std::size_t>(first_kept_ * row_) *
+                      size_of(type_of_value(spec_.chain, spec_.summed[i])));
+    return;
+  }
+  const std::int64_t parts = (first_kept_ + part_size_ - 1) / part_size_;
+  pool.for_tiles_if(work_ns_ > kSharedWork, parts, [&](std::int64_t tile, int worker) {
+    run_part(part(tile), inputs, outputs, pool.scratch(worker));
+  });
+}
+
+std::string FusedSum::describe() const {
+  return fmt::format("{}, {} summed over {}", whole_->describe(), spec_.summed.size(),
+                     to_string(lead_));
+}
+
+}  // namespace braintrace

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A fused chain some of whose values are summed over leading axes in the same pass: what
+// is summed never goes through memory.
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "braintrace/run/tile_program.h"
+
+namespace braintrace {
+
+class ThreadPool;
+
+struct FusedSumSpec {
+  TileSpec chain;            // over all axes of the loop
+  std::size_t num_lead = 0;  // axes summed over, the first ones
+  std::vector<int> summed;   // values of the chain; floats
+};
+
+// Sums run in the elements' own type, from the first position of the leading axes to the
+// last: bit-identical at any number of threads.
+class FusedSum {
+ public:
+  // The limits keep pointers on the stack. InternalError for a spec that does not fit.
+  static constexpr std::size_t kMaxPointers = 64;
+  static bool fits(const FusedSumSpec& spec);
+  explicit FusedSum(FusedSumSpec spec);
+
+  // Outputs: those of the chain, then one packed array of the kept axes per sum. Does not
+  // allocate.
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs,
+           ThreadPool& pool) const;
+  std::string describe() const;
+
+ private:
+  struct Part {  // positions [start, start + size) of the first kept axis
+    std::int64_t start, size;
+  };
+  Part part(std::int64_t tile) const;
+  void run_part(const Part& p, std::span<const void* const> inputs,
+                std::span<void* const> outputs, std::byte* scratch) const;
+
+  FusedSumSpec spec_;
+  Shape lead_;
+  std::int64_t first_kept_ = 1;  // size of the axis that is cut into parts
+  std::int64_t part_size_ = 1;
+  std::int64_t row_ = 1;  // kept elements behind one position of that axis
+  std::unique_ptr<TileProgram> whole_, last_;  // of a full part, of the last one
+  double work_ns_ = 0;
+};
+
+}  // namespace braintrace
