@@ -19,6 +19,10 @@ std::string line(const CopyStep& s, const std::string&) {
   return fmt::format("copy {} -> {}\n", to_string(s.from), to_string(s.to));
 }
 
+std::string line(const FillStep& s, const std::string&) {
+  return fmt::format("fill {} with {}\n", to_string(s.to), s.element.item());
+}
+
 std::string line(const FusedStep& s, const std::string&) {
   const std::string chain =
       std::visit([](const auto& p) { return p.describe(); }, s.program);

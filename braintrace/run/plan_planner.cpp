@@ -179,6 +179,7 @@ void Planner::plan_node(Scope& s, std::size_t index) {
   if (std::holds_alternative<lowering::Constant>(l)) return plan_constant(s, n);
   if (const auto* c = std::get_if<lowering::Concatenate>(&l))
     return plan_concatenate(s, n, c->axis);
+  if (const auto* pad = std::get_if<lowering::Pad>(&l)) return plan_pad(s, n, *pad);
   if (const auto* scan = std::get_if<lowering::Scan>(&l)) return plan_scan(s, n, *scan);
   if (const auto* loop = std::get_if<lowering::While>(&l)) return plan_while(s, n, *loop);
   if (const auto* cond = std::get_if<lowering::Cond>(&l)) return plan_cond(s, n, *cond);
@@ -221,6 +222,17 @@ void Planner::plan_concatenate(Scope& s, const Node& n, std::int64_t axis) {
     if (!same_place(from, to)) emit_copy(s, from, to, tick());
     start += size;
   }
+}
+
+void Planner::plan_pad(Scope& s, const Node& n, const lowering::Pad& l) {
+  const View from = view(s, n.inputs[0]), whole = place_packed(s, n.outputs[0]);
+  const int time = tick();
+  write(whole, time);
+  s.block.steps.push_back({FillStep{whole, full({}, l.value, whole.dtype)}});
+  if (from.size() == 0) return;
+  Ints step = l.interior;
+  for (std::int64_t& gap : step) ++gap;
+  emit_copy(s, from, sliced(whole, l.low, from.shape, step), tick());
 }
 
 void Planner::plan_eval(Scope& s, const Node& n) {

@@ -91,6 +91,7 @@ class Planner {
                            const Ints& cols);
   void pack_invariant(Scope& s, GemmStep& step);
   bool plan_kernel(Scope& s, const Node& n, const Lowering& l);
+  void plan_pad(Scope& s, const Node& n, const lowering::Pad& l);
   void plan_eval(Scope& s, const Node& n);
   void plan_scan(Scope& s, const Node& n, const lowering::Scan& l);
   void plan_while(Scope& s, const Node& n, const lowering::While& l);

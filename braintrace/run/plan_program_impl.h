@@ -52,6 +52,11 @@ struct CopyStep {
   View from, to;
   StridedCopy copy;
 };
+// One number everywhere.
+struct FillStep {
+  View to;        // packed
+  Array element;  // of its type
+};
 // A chain of element-by-element ops in one pass, perhaps with sums of it.
 struct FusedStep {
   std::variant<TileProgram, FusedSum> program;
@@ -125,8 +130,8 @@ struct CondStep {
 };
 
 struct Step {
-  std::variant<CopyStep, FusedStep, GemmStep, PackStep, KernelStep, EvalStep, ScanStep,
-               WhileStep, CondStep>
+  std::variant<CopyStep, FillStep, FusedStep, GemmStep, PackStep, KernelStep, EvalStep,
+               ScanStep, WhileStep, CondStep>
       kind;
 };
 

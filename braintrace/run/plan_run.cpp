@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the steps of a plan.
+#include <algorithm>
 #include <cstring>
 
 #include "braintrace/run/event_gemm.h"
@@ -17,6 +18,16 @@ std::byte*& slot(Frame& f, int buffer) {
 }
 
 void run(CopyStep& s, Frame& f) { s.copy.run(f.at(s.from), f.at(s.to)); }
+
+void run(FillStep& s, Frame& f) {
+  std::byte* to = f.at(s.to);
+  const std::size_t element = s.element.num_bytes();
+  const auto size = static_cast<std::size_t>(s.to.size()) * element;
+  if (size == 0) return;
+  std::memcpy(to, s.element.raw(), element);
+  for (std::size_t done = element; done < size; done *= 2)
+    std::memcpy(to + done, to, std::min(done, size - done));
+}
 
 void run(FusedStep& s, Frame& f) {
   for (std::size_t i = 0; i < s.in.size(); ++i) s.in_memory[i] = f.at(s.in[i]);

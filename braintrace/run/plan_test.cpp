@@ -269,6 +269,16 @@ TEST_CASE("sums over leading axes of a large chain run in the chain's own pass")
   }
 }
 
+TEST_CASE("pad fills and copies, also around nothing") {
+  const std::string text = R"(in %0:f64[2,3] %1:f64[0,2]
+      %2:f64[6,3] = pad {high=[1,0], interior=[2,0], low=[1,0], value=0.5} %0
+      %3:f64[2,3] = pad {high=[1,0], interior=[1,1], low=[1,0], value=-0.0} %1
+      out %2 %3)";
+  check_equal(text,
+              {array({2, 3}, {1, 2, 3, 4, 5, 6}, DType::f64), zeros({0, 2}, DType::f64)});
+  CHECK_FALSE(says(description(text), "eval"));
+}
+
 TEST_CASE("random programs give the interpreter's values") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const testing::Program p = testing::random_graph(seed);
