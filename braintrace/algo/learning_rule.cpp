@@ -6,11 +6,74 @@
 #include <fmt/format.h>
 
 #include "braintrace/algo/per_param_rule.h"
+#include "braintrace/ops/ops.h"
 
 namespace braintrace {
 
 std::string TraceSlot::name() const {
   return fmt::format("{}/{}/{}{}{}", kind, relation, group, key.empty() ? "" : "/", key);
+}
+
+namespace {
+
+Value entry_of(const Value& d, std::int64_t a, std::int64_t b) {
+  return state_slice(squeeze(slice_axis(d, -2, a, 1), -2), b);
+}
+
+}  // namespace
+
+// Few states per position: written out, so that it stays element by element.
+Value times_blocks(const Value& d, const Value& v) {
+  std::vector<Value> out;
+  for (std::int64_t a = 0; a < v.dim(-1); ++a) {
+    Value total = entry_of(d, a, 0) * state_slice(v, 0);
+    for (std::int64_t b = 1; b < v.dim(-1); ++b)
+      total = total + entry_of(d, a, b) * state_slice(v, b);
+    out.push_back(total);
+  }
+  return stack(out, -1);
+}
+
+Value times_blocks_transposed(const Value& d, const Value& v) {
+  std::vector<Value> out;
+  for (std::int64_t b = 0; b < v.dim(-1); ++b) {
+    Value total = entry_of(d, 0, b) * state_slice(v, 0);
+    for (std::int64_t a = 1; a < v.dim(-1); ++a)
+      total = total + entry_of(d, a, b) * state_slice(v, a);
+    out.push_back(total);
+  }
+  return stack(out, -1);
+}
+
+Value blocks_times_blocks(const Value& x, const Value& y) {
+  std::vector<Value> columns;
+  for (std::int64_t b = 0; b < y.dim(-1); ++b)
+    columns.push_back(times_blocks(x, state_slice(y, b)));
+  return stack(columns, -1);
+}
+
+namespace {
+[[noreturn]] void no_credit_form() {
+  throw InternalError("LearningRule: a rule with the credit form must write it");
+}
+}  // namespace
+
+std::vector<Value> LearningRule::credit(StepTerms&, const GroupSignals&) const {
+  no_credit_form();
+}
+LeafGradients LearningRule::pull_back(StepTerms&, const std::vector<Value>&) const {
+  no_credit_form();
+}
+LeafGradients LearningRule::entry(StepTerms&, const GroupSignals&, const GroupSignals&,
+                                  const std::vector<Value>&) const {
+  no_credit_form();
+}
+std::vector<Value> LearningRule::moved(StepTerms&, const ToExit&,
+                                       const std::vector<Value>&) const {
+  no_credit_form();
+}
+std::vector<Value> LearningRule::arrived(StepTerms&, const ToExit&) const {
+  no_credit_form();
 }
 
 CompositeRule::CompositeRule(const RuleContext& context,
@@ -66,6 +129,13 @@ LeafGradients CompositeRule::history(StepTerms& t, const GroupSignals& signals,
   for (std::size_t i = 0; i < parts_.size(); first += counts_[i++])
     add_to(out, parts_[i]->history(t, signals, part_of(before, first, counts_[i]),
                                    part_of(after, first, counts_[i])));
+  return out;
+}
+
+std::vector<const LearningRule*> CompositeRule::parts() const {
+  std::vector<const LearningRule*> out;
+  for (const auto& p : parts_)
+    for (const LearningRule* inner : p->parts()) out.push_back(inner);
   return out;
 }
 

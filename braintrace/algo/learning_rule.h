@@ -32,6 +32,24 @@ struct RuleInput {
 // Signals are (*varshape, num_state), one per group.
 using GroupSignals = std::vector<Value>;
 
+// How a rule runs over a window of steps with fixed weights (docs/etrace.md, Windows).
+//   per_step: traces roll step by step
+//   stacked:  small traces roll step by step and are kept; signals meet them all at once
+//   credit:   no trace inside the window: signals travel back through D instead
+enum class WindowForm { per_step, stacked, credit };
+
+// Matrices per group, (*varshape, M, M): from just after a step to the end of the window,
+// for the traces and for their filtered twins. Absent: zero.
+struct ToExit {
+  std::vector<std::optional<Value>> plain, filtered;
+  double kept = 0;  // what remains of the filtered traces themselves: kappa^steps
+};
+// D v and D^T v, block by block: (*varshape, M, M) and (*varshape, M).
+Value times_blocks(const Value& d, const Value& v);
+Value times_blocks_transposed(const Value& d, const Value& v);
+// A B, block by block.
+Value blocks_times_blocks(const Value& a, const Value& b);
+
 class LearningRule {
  public:
   explicit LearningRule(const RuleContext& context) : context_(context) {}
@@ -50,6 +68,26 @@ class LearningRule {
   virtual LeafGradients history(StepTerms& t, const GroupSignals& signals,
                                 const std::vector<Value>& before,
                                 const std::vector<Value>& after) const = 0;
+  // Rules this one is made of; itself when it is one piece.
+  virtual std::vector<const LearningRule*> parts() const { return {this}; }
+
+  // ---- windows, for the credit form -------------------------------------------------
+  virtual WindowForm window_form() const { return WindowForm::per_step; }
+  // kappa of the filter, 0 without one.
+  virtual double filter() const { return 0; }
+  // What credit at the exits of one step earns through its instantaneous term, per weight
+  // operand; and from operands to parameters.
+  virtual std::vector<Value> credit(StepTerms& t, const GroupSignals& r) const;
+  virtual LeafGradients pull_back(StepTerms& t, const std::vector<Value>& operands) const;
+  // Credit at the entry of a window meets the traces from before it.
+  virtual LeafGradients entry(StepTerms& t, const GroupSignals& lambda,
+                              const GroupSignals& filtered,
+                              const std::vector<Value>& before) const;
+  // Traces moved from entry to exit, and one step's instantaneous term moved there.
+  virtual std::vector<Value> moved(StepTerms& t, const ToExit& m,
+                                   const std::vector<Value>& before) const;
+  virtual std::vector<Value> arrived(StepTerms& t, const ToExit& m) const;
+
   // What the caller must give at every step, found in StepTerms::inputs.
   virtual std::vector<RuleInput> inputs() const { return {}; }
   // Values of the step's program it reads beyond those of the context.
@@ -72,6 +110,7 @@ class CompositeRule : public LearningRule {
   LeafGradients history(StepTerms& t, const GroupSignals& signals,
                         const std::vector<Value>& before,
                         const std::vector<Value>& after) const override;
+  std::vector<const LearningRule*> parts() const override;
   std::vector<RuleInput> inputs() const override;
   std::vector<ValueId> reads() const override;
 

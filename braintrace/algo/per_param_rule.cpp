@@ -123,4 +123,88 @@ LeafGradients PerParamRule::history(StepTerms& t, const GroupSignals& signals,
   return out;
 }
 
+// ---- windows --------------------------------------------------------------------------
+
+WindowForm PerParamRule::window_form() const {
+  for (const Entry& e : entries_) {
+    const HiddenGroup& g = context().relations()[e.relation].group();
+    if (context().width(g.index) != g.num_state()) return WindowForm::per_step;
+  }
+  return WindowForm::credit;
+}
+
+std::vector<Value> PerParamRule::credit(StepTerms& t, const GroupSignals& r) const {
+  std::vector<Value> out;
+  for (const Entry& e : entries_) {
+    const RelationWriter& w = context().relations()[e.relation];
+    const Value& earned = r[static_cast<std::size_t>(w.group().index)];
+    const Value ct = sum(t.df(e.relation) * earned, {.axes = {-1}});
+    for (const Value& g : w.weight_gradient(t.values(), ct)) out.push_back(g);
+  }
+  return out;
+}
+
+LeafGradients PerParamRule::pull_back(StepTerms& t,
+                                      const std::vector<Value>& operands) const {
+  LeafGradients out;
+  auto next = operands.begin();
+  for (const Entry& e : entries_) {
+    const RelationWriter& w = context().relations()[e.relation];
+    const auto end = next + static_cast<std::ptrdiff_t>(w.num_operands());
+    add_to(out, w.pull_back(t.values(), {next, end}, context().options().prologue));
+    next = end;
+  }
+  return out;
+}
+
+LeafGradients PerParamRule::entry(StepTerms& t, const GroupSignals& lambda,
+                                  const GroupSignals& filtered_credit,
+                                  const std::vector<Value>& before) const {
+  LeafGradients out;
+  for (const Entry& e : entries_) {
+    add_to(out, contract(t, lambda, e, slots_of(before, e, false)));
+    if (filtered())
+      add_to(out, contract(t, filtered_credit, e, slots_of(before, e, true)));
+  }
+  return out;
+}
+
+std::vector<Value> PerParamRule::moved(StepTerms&, const ToExit& m,
+                                       const std::vector<Value>& before) const {
+  std::vector<Value> out = before;
+  for (const Entry& e : entries_) {
+    const RelationWriter& w = context().relations()[e.relation];
+    const auto g = static_cast<std::size_t>(w.group().index);
+    for (std::size_t s = 0; s < e.slots; ++s) {
+      const auto slot = static_cast<std::int64_t>(s);
+      const std::size_t i = e.first + s;
+      const Value eps = loaded(before[i], e);
+      out[i] = m.plain[g] ? w.carried(slot, *m.plain[g], eps) : zeros_like(eps);
+      if (!filtered()) continue;
+      const Value kept = loaded(before[num_slots_ + i], e) * m.kept;
+      out[num_slots_ + i] =
+          m.filtered[g] ? kept + w.carried(slot, *m.filtered[g], eps) : kept;
+    }
+  }
+  return out;
+}
+
+std::vector<Value> PerParamRule::arrived(StepTerms& t, const ToExit& m) const {
+  std::vector<Value> out(num_slots_ * (filtered() ? 2 : 1));
+  for (const Entry& e : entries_) {
+    const RelationWriter& w = context().relations()[e.relation];
+    const auto g = static_cast<std::size_t>(w.group().index);
+    for (const bool filter : {false, true}) {
+      if (filter && !filtered()) break;
+      const std::optional<Value>& to = filter ? m.filtered[g] : m.plain[g];
+      const Value df =
+          to ? times_blocks(*to, t.df(e.relation)) : zeros_like(t.df(e.relation));
+      for (std::size_t s = 0; s < e.slots; ++s)
+        out[(filter ? num_slots_ : 0) + e.first + s] =
+            w.instant(t.values(), static_cast<std::int64_t>(s), df);
+    }
+  }
+  return out;
+}
+
 }  // namespace braintrace

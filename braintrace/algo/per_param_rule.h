@@ -21,6 +21,18 @@ class PerParamRule : public LearningRule {
                         const std::vector<Value>& before,
                         const std::vector<Value>& after) const override;
 
+  WindowForm window_form() const override;
+  double filter() const override { return kappa_; }
+  std::vector<Value> credit(StepTerms& t, const GroupSignals& r) const override;
+  LeafGradients pull_back(StepTerms& t,
+                          const std::vector<Value>& operands) const override;
+  LeafGradients entry(StepTerms& t, const GroupSignals& lambda,
+                      const GroupSignals& filtered,
+                      const std::vector<Value>& before) const override;
+  std::vector<Value> moved(StepTerms& t, const ToExit& m,
+                           const std::vector<Value>& before) const override;
+  std::vector<Value> arrived(StepTerms& t, const ToExit& m) const override;
+
  private:
   struct Entry {
     std::size_t relation;  // in context.relations()

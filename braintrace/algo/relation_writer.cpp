@@ -143,6 +143,12 @@ Value RelationWriter::carried(std::int64_t slot, const Value& d, const Value& ep
   return stack(states, -1);
 }
 
+// A weight without data is shared along leading axes.
+Value RelationWriter::without_lead(const Value& v) const {
+  const Ints lead = iota_ints(v.rank() - types_.in[0].rank());
+  return lead.empty() ? v : sum(v, {.axes = lead});
+}
+
 std::vector<Value> RelationWriter::contracted(const StepValues& v, const Value& signal,
                                               const std::vector<Value>& eps) const {
   const std::vector<Value> in = node_inputs(v);
@@ -156,9 +162,7 @@ std::vector<Value> RelationWriter::contracted(const StepValues& v, const Value& 
       slots.push_back(contract_trace(rule_, site(in), static_cast<int>(slot), total));
       continue;
     }
-    const Shape w = types_.in[0].shape;
-    const Ints lead = iota_ints(total.rank() - static_cast<std::int64_t>(w.size()));
-    slots.push_back(lead.empty() ? total : sum(total, {.axes = lead}));
+    slots.push_back(without_lead(total));
   }
   return through_effective(in, slots);
 }
@@ -187,6 +191,7 @@ std::vector<Value> RelationWriter::through_effective(
 std::vector<Value> RelationWriter::weight_gradient(const StepValues& v, const Value& ct_y,
                                                    const std::optional<Value>& x) const {
   std::vector<Value> in = node_inputs(v);
+  if (rule_.x < 0) return through_effective(in, {without_lead(ct_y)});
   if (x) in[static_cast<std::size_t>(rule_.x)] = *x;
   const auto builder = Builder::create();
   std::vector<Value> args;

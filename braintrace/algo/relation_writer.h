@@ -31,6 +31,7 @@ class RelationWriter {
   const HiddenGroup& group() const { return group_; }
   std::size_t index() const { return index_; }  // of the relation
   std::int64_t num_slots() const { return num_slots_; }
+  std::size_t num_operands() const { return rule_.weights(signature()).size(); }
   std::string slot_key(std::int64_t slot) const;  // "weight", "bias", ...
   const Type& y_type() const { return types_.out[0]; }
 
@@ -62,6 +63,7 @@ class RelationWriter {
   std::vector<Value> node_inputs(const StepValues& v) const;
   Site site(std::span<const Value> in) const;
   Value on_trace(std::int64_t slot, const Value& v) const;
+  Value without_lead(const Value& v) const;
   std::vector<Value> through_effective(std::span<const Value> in,
                                        const std::vector<Value>& slots) const;
   std::size_t weight_position(const std::string& key) const;

@@ -50,10 +50,11 @@ class CompiledRule {
   // Parameter leaves that the rule gives a gradient.
   std::vector<std::string> traced_leaves() const;
 
- private:
+  // What meets the traces, given the adjoint of each hidden state.
   GroupSignals signals(const StepTerms& t, const std::vector<Value>& adjoints,
                        RuleMode mode) const;
 
+ private:
   std::shared_ptr<const ETraceGraph> graph_;
   std::unique_ptr<RuleContext> context_;
   std::unique_ptr<LearningRule> rule_;

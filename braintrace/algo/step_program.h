@@ -20,6 +20,7 @@ struct StepProgram {
   std::vector<RuleInput> inputs;
   std::vector<std::string> gradients;  // slash paths, one per parameter leaf asked for
   std::int64_t steps = 1;              // trace steps of one run
+  std::int64_t calls = 1;              // what one run adds to the running index
 
   std::size_t first_leaf() const { return num_args; }
   std::size_t first_trace() const { return num_args + leaves.size(); }

@@ -5,44 +5,79 @@
 
 #include "braintrace/passes/pipeline.h"
 #include "braintrace/run/interpreter.h"
+#include "braintrace/run/plan.h"
 
 namespace braintrace {
+namespace {
+
+// Traces are the big arrays: they move in place, unless a run can still fail half way
+// (an index out of its range).
+PlanOptions plan_options(const StepProgram& p, int threads) {
+  PlanOptions o{.threads = threads};
+  const std::vector<Type> types = p.graph.input_types();
+  for (std::size_t i = 0; i < p.num_args; ++i)
+    if (!is_float(types[i].dtype)) return o;
+  for (std::size_t i = 0; i < p.num_traces; ++i)
+    o.in_place.emplace_back(p.first_trace() + i, p.first_trace_out() + i);
+  return o;
+}
+
+}  // namespace
 
 struct Executable::Engine {
-  Graph graph;
+  std::optional<Plan> plan;
 };
 
-Executable::Executable(StepProgram program, ExecutorKind, int)
-    : program_(std::move(program)),
-      engine_(std::make_unique<Engine>(Engine{optimize(program_.graph)})) {
-  program_.graph = engine_->graph;
+Executable::Executable(StepProgram program, ExecutorKind kind, int threads)
+    : program_(std::move(program)), engine_(std::make_unique<Engine>()) {
+  if (kind == ExecutorKind::interpreter) {
+    program_.graph = optimize(program_.graph);
+    return;
+  }
+  const PlanOptions o = plan_options(program_, threads);
+  in_place_ = !o.in_place.empty();
+  engine_->plan.emplace(program_.graph, o);
 }
 
 Executable::~Executable() = default;
 
-const std::vector<Array>& Executable::run(std::span<const Array> inputs,
-                                          std::string_view caller) {
-  const std::vector<Type> types = program_.graph.input_types();
-  BT_INVARIANT(inputs.size() == types.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    BT_REQUIRE(type_of(inputs[i]) == types[i],
+void Executable::check(std::string_view caller) const {
+  const auto ids = program_.graph.inputs();
+  BT_INVARIANT(inputs.size() == ids.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Type& want = program_.graph.type(ids[i]);
+    BT_REQUIRE(inputs[i].dtype() == want.dtype && inputs[i].shape() == want.shape,
                fmt::format("{}: {} must be {}, got {}", caller, input_name(program_, i),
-                           to_string(types[i]), to_string(type_of(inputs[i]))));
-  outputs_ = interpret(engine_->graph, inputs);
-  return outputs_;
+                           to_string(want), to_string(type_of(inputs[i]))));
+  }
+}
+
+void Executable::run() {
+  for (auto& [leaf, g] : gradients_) g = Array();  // so that outputs can be reused
+  if (engine_->plan)
+    engine_->plan->run(inputs, outputs);
+  else
+    outputs = interpret(program_.graph, inputs);
 }
 
 double Executable::loss() const {
   if (!program_.has_loss) return 0;
+  const Array& a = outputs[0];
   double sum = 0;
-  for (double v : outputs_[0].to_doubles()) sum += v;
+  for (std::int64_t i = 0; i < a.size(); ++i) sum += a.at(i);
   return sum;
 }
 
+std::span<const Array> Executable::results() const {
+  return std::span(outputs).subspan(program_.has_loss ? 1 : 0, program_.num_results);
+}
+
 const StateDict& Executable::gradients() {
+  if (gradients_.empty())
+    for (const std::string& leaf : program_.gradients) gradients_[leaf];
   for (std::size_t i = 0; i < program_.gradients.size(); ++i)
-    gradients_.insert_or_assign(program_.gradients[i],
-                                outputs_[program_.first_gradient() + i]);
+    gradients_.find(program_.gradients[i])->second =
+        outputs[program_.first_gradient() + i];
   return gradients_;
 }
 

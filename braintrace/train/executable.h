@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A step program ready to run, with the arrays it reads and writes.
+// A step program ready to run, with the arrays it reads and writes. Nothing is allocated
+// from the second run on as long as nobody else holds the outputs.
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "braintrace/algo/step_program.h"
@@ -16,18 +18,23 @@ class Executable {
   ~Executable();
 
   const StepProgram& program() const { return program_; }
-  // In the order of the program's inputs. UserError, naming `caller`, on a wrong type.
-  const std::vector<Array>& run(std::span<const Array> inputs, std::string_view caller);
+  // Traces given as inputs come back as outputs in the same memory.
+  bool moves_traces_in_place() const { return in_place_; }
 
-  // The same numbers under names; valid after run().
-  double loss() const;
-  const Array& output(std::size_t i) const { return outputs_[i]; }
-  const StateDict& gradients();
+  std::vector<Array> inputs, outputs;  // in the order of the program
+  // UserError, naming `caller`, when an input has a wrong type.
+  void check(std::string_view caller) const;
+  void run();
+
+  // Outputs of the last run under names.
+  double loss() const;  // summed over a window
+  std::span<const Array> results() const;
+  const StateDict& gradients();  // shares memory with the outputs
 
  private:
   struct Engine;
   StepProgram program_;
-  std::vector<Array> outputs_;
+  bool in_place_ = false;
   StateDict gradients_;
   std::unique_ptr<Engine> engine_;
 };

@@ -64,14 +64,16 @@ Values Learner::operator()(const MultiStepData& xs) {
     BT_REQUIRE(!a.shape().empty() && a.shape()[0] == steps,
                fmt::format("learner: MultiStepData of unequal lengths {} and {}", steps,
                            a.shape().empty() ? 0 : a.shape()[0]));
-  const std::vector<Array> out =
-      impl_->call(*impl_->evolve_program(args, steps), args, {}, "learner");
-  return {out.begin(), out.end()};
+  const std::shared_ptr<Executable> e = impl_->evolve_program(args, steps);
+  impl_->call(*e, args, {}, "learner");
+  return {e->results().begin(), e->results().end()};
 }
 
 std::vector<Array> Learner::step(const std::vector<Array>& given) {
   const std::vector<Array> args = impl_->cast(given);
-  return impl_->call(*impl_->evolve_program(args, 0), args, {}, "learner.step");
+  const std::shared_ptr<Executable> e = impl_->evolve_program(args, 0);
+  impl_->call(*e, args, {}, "learner.step");
+  return {e->results().begin(), e->results().end()};
 }
 
 LossHandle Learner::trace_loss(const TracedFn& loss, const std::vector<Array>& examples) {
@@ -84,7 +86,8 @@ StepGradient Learner::step_grad(const std::vector<Array>& args, LossHandle& loss
                                 double weight) {
   Executable& e = *loss.executable_;
   StepGradient out;
-  out.results = impl_->call(e, impl_->cast(args), {weight}, "step_grad");
+  impl_->call(e, impl_->cast(args), {&weight, 1}, "step_grad");
+  out.results = e.results();
   out.loss = e.loss();
   out.gradients = &e.gradients();
   return out;

@@ -57,8 +57,8 @@ class LossHandle {
 
 struct StepGradient {
   double loss = 0;                       // not weighted
-  std::vector<Array> results;            // what the function returned besides the loss
-  const StateDict* gradients = nullptr;  // by slash path; valid until the next call
+  std::span<const Array> results;        // what the function returned besides the loss
+  const StateDict* gradients = nullptr;  // by slash path; both valid until the next call
 };
 
 class Learner {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/train/learner_impl.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "braintrace/algo/window_program.h"
 
 namespace braintrace {
 namespace {
@@ -97,6 +100,7 @@ void Learner::Impl::rebatch(std::int64_t batch_size) {
 }
 
 void Learner::Impl::clear_traces() {
+  broken = false;
   traces.clear();
   for (const TraceSlot& t : rule->traces()) {
     Type type = t.type;
@@ -118,12 +122,10 @@ std::vector<Array> Learner::Impl::cast(const std::vector<Array>& args) const {
   return out;
 }
 
-std::shared_ptr<Executable> Learner::Impl::traced(const std::vector<Type>& args,
-                                                  const TracedFn& fn,
-                                                  const StepRequest& request,
-                                                  std::string_view caller) {
+LossProgram Learner::Impl::trace(const std::vector<Type>& args, const TracedFn& fn,
+                                 const SpliceOptions& splice, std::string_view caller) {
   BT_REQUIRE(!tracer, fmt::format("{}: called inside a loss function", caller));
-  LossTracer local(rule->graph(), rule->reads(), splice_options(*rule, request));
+  LossTracer local(rule->graph(), rule->reads(), splice);
   struct Active {
     Impl& impl;
     Active(Impl& i, LossTracer* t, bool window) : impl(i) {
@@ -132,24 +134,67 @@ std::shared_ptr<Executable> Learner::Impl::traced(const std::vector<Type>& args,
     }
     ~Active() { impl.tracer = nullptr; }
   };
-  LossProgram loss;
-  {
-    const Active active(*this, &local, request.window > 0);
-    loss = local.run(args, fn, caller);
-  }
-  std::uint64_t key = structural_hash(loss.graph);
-  for (std::uint64_t part : {static_cast<std::uint64_t>(request.gradient),
-                             static_cast<std::uint64_t>(request.window),
-                             static_cast<std::uint64_t>(loss.has_loss),
-                             static_cast<std::uint64_t>(loss.num_results)})
-    key = key * 1099511628211ULL + part;
-  for (const std::string& w : request.weights)
-    key = key * 1099511628211ULL + std::hash<std::string>{}(w);
+  const Active active(*this, &local, splice.window);
+  return local.run(args, fn, caller);
+}
+
+std::shared_ptr<Executable> Learner::Impl::cached(
+    std::uint64_t key, const std::function<StepProgram()>& make) {
   std::shared_ptr<Executable>& e = programs[key];
-  if (!e)
-    e = std::make_shared<Executable>(assemble(*rule, loss, request), options.executor,
-                                     options.threads);
+  if (!e) e = std::make_shared<Executable>(make(), options.executor, options.threads);
   return e;
+}
+
+namespace {
+
+std::uint64_t mixed(std::uint64_t key, std::initializer_list<std::uint64_t> parts) {
+  for (std::uint64_t part : parts) key = key * 1099511628211ULL + part + 1;
+  return key;
+}
+
+std::uint64_t key_of(const LossProgram& loss, const std::vector<std::string>& weights) {
+  std::uint64_t key =
+      mixed(structural_hash(loss.graph), {loss.has_loss, loss.num_results});
+  for (const std::string& w : weights) key = mixed(key, {std::hash<std::string>{}(w)});
+  return key;
+}
+
+}  // namespace
+
+std::shared_ptr<Executable> Learner::Impl::traced(const std::vector<Type>& args,
+                                                  const TracedFn& fn,
+                                                  const StepRequest& request,
+                                                  std::string_view caller) {
+  const LossProgram loss = trace(args, fn, splice_options(*rule, request), caller);
+  const std::uint64_t key =
+      mixed(key_of(loss, request.weights),
+            {request.gradient, static_cast<std::uint64_t>(request.window)});
+  return cached(key, [&] { return assemble(*rule, loss, request); });
+}
+
+std::shared_ptr<Executable> Learner::Impl::window_program(
+    const std::vector<Type>& args, const TracedFn& fn,
+    const std::vector<std::string>& weights, const WindowOptions& window,
+    std::string_view caller) {
+  const LossProgram loss =
+      trace(args, fn, splice_options(*rule, {.gradient = true}), caller);
+  std::int64_t steps = window.steps;
+  if (steps == 0) {
+    const double fit = static_cast<double>(window.bytes) / (2 * bytes_per_step(loss));
+    steps = is_bptt() ? window.length
+                      : std::clamp(static_cast<std::int64_t>(std::min(fit, 64.0)),
+                                   std::int64_t{1}, window.length);
+  }
+  const bool multi = algorithm.vjp_method == VjpMethod::multi_step;
+  const std::uint64_t key =
+      mixed(key_of(loss, weights), {7, static_cast<std::uint64_t>(steps), window.carry});
+  return cached(key, [&] {
+    if (multi)
+      return assemble(*rule, windowed(loss, steps),
+                      {.gradient = true, .weights = weights, .window = steps});
+    return assemble_window(*rule, loss,
+                           {.steps = steps, .weights = weights, .carry = window.carry});
+  });
 }
 
 std::shared_ptr<Executable> Learner::Impl::evolve_program(const std::vector<Array>& args,
@@ -172,40 +217,68 @@ std::shared_ptr<Executable> Learner::Impl::gradient_program(
   return traced(args, fn, request, caller);
 }
 
-std::vector<Array> Learner::Impl::call(Executable& e, const std::vector<Array>& args,
-                                       const std::vector<double>& loss_weights,
-                                       std::string_view caller) {
+namespace {
+
+// A number as an array; the old array is used again when nobody else holds it.
+void set_numbers(Array& a, const Type& t, std::span<const double> values) {
+  if (!a.is_unique() || a.dtype() != t.dtype || a.shape() != t.shape)
+    a = zeros(t.shape, t.dtype);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (t.dtype == DType::f64)
+      a.mutable_data<double>()[i] = values[i];
+    else
+      a.mutable_data<float>()[i] = static_cast<float>(values[i]);
+  }
+}
+
+}  // namespace
+
+void Learner::Impl::bind(Executable& e, std::span<const Array> args,
+                         std::span<const double> loss_weights, std::string_view caller) {
   const StepProgram& p = e.program();
   BT_REQUIRE(args.size() == p.num_args, fmt::format("{}: {} arguments expected, got {}",
                                                     caller, p.num_args, args.size()));
-  std::vector<Array> in = args;
-  for (const ProgramLeaf& leaf : p.leaves) in.push_back(leaf.state->stored(leaf.leaf));
-  in.insert(in.end(), traces.begin(), traces.end());
-  const DType dtype = rule->scalar_dtype();
-  in.push_back(scalar(static_cast<double>(calls), dtype));
-  in.push_back(scalar(static_cast<double>(trace_steps), dtype));
+  const auto ids = p.graph.inputs();
+  e.inputs.resize(ids.size());
+  std::copy(args.begin(), args.end(), e.inputs.begin());
+  std::size_t at = args.size();
+  for (const ProgramLeaf& leaf : p.leaves) e.inputs[at++] = leaf.state->stored(leaf.leaf);
+  for (const Array& t : traces) e.inputs[at++] = t;
+  for (const std::int64_t n : {calls, trace_steps}) {
+    const double value = static_cast<double>(n);
+    set_numbers(e.inputs[at], p.graph.type(ids[at]), {&value, 1});
+    ++at;
+  }
   for (const RuleInput& r : p.inputs) {
     const auto it = rule_inputs.find(r.name);
     BT_REQUIRE_KIND(
         it != rule_inputs.end(), ErrorKind::runtime,
         fmt::format("{}: the rule needs '{}' at every step and none was given", caller,
                     r.name));
-    in.push_back(it->second);
+    e.inputs[at++] = it->second;
   }
-  if (!loss_weights.empty()) {
-    const Type t = p.graph.type(p.graph.inputs().back());
-    Array w = zeros(t.shape, DType::f64);
-    BT_INVARIANT(w.size() == static_cast<std::int64_t>(loss_weights.size()));
-    std::copy(loss_weights.begin(), loss_weights.end(), w.mutable_data<double>());
-    in.push_back(w.astype(t.dtype));
-  }
-  e.run(in, caller);
+  if (loss_weights.empty()) return;
+  BT_INVARIANT(num_elements(p.graph.type(ids[at]).shape) ==
+               static_cast<std::int64_t>(loss_weights.size()));
+  set_numbers(e.inputs[at], p.graph.type(ids[at]), loss_weights);
+}
+
+void Learner::Impl::call(Executable& e, std::span<const Array> args,
+                         std::span<const double> loss_weights, std::string_view caller) {
+  BT_REQUIRE_KIND(!broken, ErrorKind::runtime,
+                  fmt::format("{}: an earlier call failed half way and the traces are "
+                              "lost; call reset_state() first",
+                              caller));
+  bind(e, args, loss_weights, caller);
+  e.check(caller);
+  const bool in_place = e.moves_traces_in_place() && !options.learning.check_finite;
+  if (in_place)
+    for (Array& t : traces) t = Array();  // the program is the only holder now
+  broken = in_place;
+  e.run();
+  broken = false;
   if (options.learning.check_finite) require_finite(e, caller);
   commit(e);
-  std::vector<Array> results;
-  for (std::size_t i = 0; i < p.num_results; ++i)
-    results.push_back(e.output((p.has_loss ? 1 : 0) + i));
-  return results;
 }
 
 void Learner::Impl::require_finite(Executable& e, std::string_view caller) const {
@@ -215,13 +288,24 @@ void Learner::Impl::require_finite(Executable& e, std::string_view caller) const
                       fmt::format("{}: the gradient of {} holds {}", caller, leaf, v));
 }
 
-void Learner::Impl::commit(const Executable& e) {
+// New values in, old arrays back to the program: it writes into them next time.
+void Learner::Impl::commit(Executable& e) {
   const StepProgram& p = e.program();
-  for (const ProgramLeaf& leaf : p.leaves)
-    if (leaf.exit) leaf.state->store(leaf.leaf, e.output(*leaf.exit));
-  for (std::size_t i = 0; i < traces.size(); ++i)
-    traces[i] = e.output(p.first_trace_out() + i);
-  calls += 1;
+  for (std::size_t k = 0; k < p.leaves.size(); ++k) {
+    const ProgramLeaf& leaf = p.leaves[k];
+    if (!leaf.exit) continue;
+    leaf.state->store(leaf.leaf, e.outputs[*leaf.exit]);
+    std::swap(e.outputs[*leaf.exit], e.inputs[p.num_args + k]);
+  }
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    traces[i] = std::move(e.outputs[p.first_trace_out() + i]);
+    e.outputs[p.first_trace_out() + i] = std::move(e.inputs[p.first_trace() + i]);
+    if (e.outputs[p.first_trace_out() + i].raw() == traces[i].raw())
+      e.outputs[p.first_trace_out() + i] = Array();
+  }
+  for (Array& a : e.inputs)
+    if (!a.is_unique()) a = Array();
+  calls += p.calls;
   trace_steps += p.steps;
 }
 

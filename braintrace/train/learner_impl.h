@@ -19,6 +19,7 @@ struct Learner::Impl {
   std::unique_ptr<CompiledRule> rule;
   std::vector<Array> traces;
   std::int64_t calls = 0, trace_steps = 0;
+  bool broken = false;  // a run failed while it held the only copy of the traces
   std::map<std::string, Array> rule_inputs;
   std::map<std::uint64_t, std::shared_ptr<Executable>> programs;  // by structural hash
   LossTracer* tracer = nullptr;  // while a loss is traced
@@ -38,17 +39,34 @@ struct Learner::Impl {
                                                const std::vector<std::string>& weights,
                                                std::int64_t window,
                                                std::string_view caller);
+  // Several steps of a per-step loss as one program.
+  struct WindowOptions {
+    std::int64_t steps = 0;  // 0: as many as the bytes allow
+    std::int64_t bytes = 0, length = 0;
+    bool carry = true;
+  };
+  std::shared_ptr<Executable> window_program(const std::vector<Type>& args,
+                                             const TracedFn& fn,
+                                             const std::vector<std::string>& weights,
+                                             const WindowOptions& window,
+                                             std::string_view caller);
+  bool is_bptt() const { return algorithm.engine == Engine::bptt; }
   std::shared_ptr<Executable> traced(const std::vector<Type>& args, const TracedFn& fn,
                                      const StepRequest& request, std::string_view caller);
-  // Runs a program (loss_weights: one per step of a gradient program); states, traces and
-  // counters move on only when it succeeded. Returns its results.
-  std::vector<Array> call(Executable& e, const std::vector<Array>& args,
-                          const std::vector<double>& loss_weights,
-                          std::string_view caller);
+  LossProgram trace(const std::vector<Type>& args, const TracedFn& fn,
+                    const SpliceOptions& options, std::string_view caller);
+  std::shared_ptr<Executable> cached(std::uint64_t key,
+                                     const std::function<StepProgram()>& make);
+  // Runs a program (loss_weights: one per step of a gradient program). States, traces and
+  // counters move on only when it succeeded; its results and gradients stay in `e`.
+  void call(Executable& e, std::span<const Array> args,
+            std::span<const double> loss_weights, std::string_view caller);
 
  private:
   void check_relations() const;
-  void commit(const Executable& e);
+  void bind(Executable& e, std::span<const Array> args,
+            std::span<const double> loss_weights, std::string_view caller);
+  void commit(Executable& e);
   void require_finite(Executable& e, std::string_view caller) const;
 };
 

@@ -62,9 +62,13 @@ std::int64_t checked_chunk(std::optional<std::int64_t> chunk, std::int64_t lengt
 
 }  // namespace
 
-// Runs one gradient call per step or window and adds up.
+// Runs one gradient call per step, chunk or window and adds up.
 class GradDriver {
  public:
+  // Arguments of `count` steps from t on; stacked unless `stacked` is false.
+  using Fetch =
+      std::function<std::vector<Array>(std::int64_t t, std::int64_t count, bool stacked)>;
+
   GradDriver(Learner& learner, const TracedFn& loss, const GradOptions& options,
              std::int64_t length)
       : learner_(*learner.impl_), loss_(loss), options_(options), length_(length) {
@@ -74,6 +78,8 @@ class GradDriver {
     BT_REQUIRE(
         chunk_ == 1 || learner_.algorithm.vjp_method == VjpMethod::multi_step,
         fmt::format("etrace_grad: chunk_size {} needs vjp_method multi-step", chunk_));
+    BT_REQUIRE(options.window >= 0,
+               fmt::format("etrace_grad: window must be >= 0, got {}", options.window));
     if (!options.mask) return;
     mask_ = options.mask->to_doubles();
     BT_REQUIRE(options.mask->shape() == Shape{length},
@@ -81,12 +87,14 @@ class GradDriver {
                            to_string(options.mask->shape())));
   }
 
-  GradResult run(const std::function<std::vector<Array>(std::int64_t)>& at) {
-    result_.steps = 0;
-    for (std::int64_t t = 0; t < length_; t += chunk_) {
-      call(t, learner_.cast(at(t)));
-      result_.steps = t + chunk_;
-      if (options_.progress && !options_.progress(result_.steps, length_)) break;
+  GradResult run(const Fetch& fetch) {
+    windowed_ = use_windows();
+    for (std::int64_t t = 0; t < length_;) {
+      const std::int64_t count = windowed_ ? window_at(t, fetch) : chunk_;
+      call(t, count, learner_.cast(fetch(t, count, windowed_ || chunk_ > 1)));
+      t += count;
+      result_.steps = t;
+      if (options_.progress && !options_.progress(t, length_)) break;
     }
     return finish();
   }
@@ -96,7 +104,43 @@ class GradDriver {
     return mask_.empty() ? 1 : mask_[static_cast<std::size_t>(t)];
   }
 
-  void call(std::int64_t t, const std::vector<Array>& args) {
+  // Windows give the numbers of single steps; a multi-step rule would become another one,
+  // so there they must be asked for.
+  bool use_windows() const {
+    if (chunk_ > 1 || learner_.options.vmap || options_.window == 1) return false;
+    if (learner_.is_bptt()) return true;
+    if (learner_.algorithm.vjp_method == VjpMethod::multi_step)
+      return options_.window > 1;
+    const bool given = !learner_.rule_inputs.empty();  // one value for every step
+    return !given && length_ > 1;
+  }
+
+  Learner::Impl::WindowOptions window_options(std::int64_t t) const {
+    const std::int64_t rest = length_ - t;
+    const std::int64_t whole = learner_.is_bptt() ? rest : options_.window;
+    return {.steps = std::min(whole, rest),
+            .bytes = options_.window_bytes,
+            .length = rest,
+            .carry = options_.carry_traces};
+  }
+
+  std::vector<Type> step_types(const Fetch& fetch, std::int64_t t) const {
+    std::vector<Type> types;
+    for (const Array& a : learner_.cast(fetch(t, 1, false))) types.push_back(type_of(a));
+    return types;
+  }
+
+  // Compiles for the window that starts at t; its length.
+  std::int64_t window_at(std::int64_t t, const Fetch& fetch) {
+    const std::int64_t rest = length_ - t;
+    if (program_ && program_->program().steps <= rest && !learner_.is_bptt())
+      return program_->program().steps;
+    program_ = learner_.window_program(step_types(fetch, t), loss_, leaves_wanted(),
+                                       window_options(t), "etrace_grad");
+    return program_->program().steps;
+  }
+
+  void call(std::int64_t t, std::int64_t count, const std::vector<Array>& args) {
     if (!program_) {
       std::vector<Type> types;
       for (const Array& a : args) types.push_back(type_of(a));
@@ -104,18 +148,21 @@ class GradDriver {
                                            chunk_ > 1 ? chunk_ : 0, "etrace_grad");
     }
     std::vector<double> weights;
-    for (std::int64_t k = 0; k < chunk_; ++k) weights.push_back(mask(t + k));
-    std::vector<Array> results = learner_.call(*program_, args, weights, "etrace_grad");
+    for (std::int64_t k = 0; k < count; ++k) weights.push_back(mask(t + k));
+    learner_.call(*program_, args, weights, "etrace_grad");
+    const std::span<const Array> results = program_->results();
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (aux_.size() <= i) aux_.emplace_back();
-      aux_[i].push_back(std::move(results[i]));
+      for (std::int64_t k = 0; windowed_ && k < count; ++k)
+        aux_[i].push_back(row(results[i], k).contiguous());
+      if (!windowed_) aux_[i].push_back(results[i]);
     }
     note_losses(t);
     add_gradients();
   }
 
   void note_losses(std::int64_t t) {
-    const std::vector<double> losses = program_->output(0).to_doubles();
+    const std::vector<double> losses = program_->outputs[0].to_doubles();
     for (std::size_t k = 0; k < losses.size(); ++k) {
       const std::int64_t at = t + static_cast<std::int64_t>(k);
       if (options_.loss_sink) {
@@ -190,6 +237,7 @@ class GradDriver {
   const TracedFn& loss_;
   const GradOptions& options_;
   std::int64_t length_, chunk_ = 1;
+  bool windowed_ = false;
   std::vector<double> mask_, losses_;
   double masked_sum_ = 0;
   std::shared_ptr<Executable> program_;
@@ -200,12 +248,11 @@ class GradDriver {
 GradResult Learner::etrace_grad(const std::vector<Array>& sequences, const TracedFn& loss,
                                 const GradOptions& options) {
   const std::int64_t length = common_length(sequences, "etrace_grad");
-  const std::int64_t chunk = options.chunk_size.value_or(1);
   GradDriver driver(*this, loss, options, length);
-  return driver.run([&](std::int64_t t) {
+  return driver.run([&](std::int64_t t, std::int64_t count, bool stacked) {
     std::vector<Array> args;
     for (const Array& s : sequences)
-      args.push_back(chunk > 1 ? rows(s, t, chunk).contiguous() : row(s, t).contiguous());
+      args.push_back(stacked ? rows(s, t, count).contiguous() : row(s, t).contiguous());
     return args;
   });
 }
@@ -216,12 +263,11 @@ GradResult Learner::etrace_grad(const SequenceSource& source, const TracedFn& lo
              fmt::format("etrace_grad: a source needs a length >= 1 and a function, got "
                          "length {}",
                          source.length));
-  const std::int64_t chunk = options.chunk_size.value_or(1);
   GradDriver driver(*this, loss, options, source.length);
-  return driver.run([&](std::int64_t t) {
-    if (chunk == 1) return source.at(t);
+  return driver.run([&](std::int64_t t, std::int64_t count, bool stack_steps) {
+    if (!stack_steps) return source.at(t);
     std::vector<std::vector<Array>> parts;
-    for (std::int64_t k = 0; k < chunk; ++k) {
+    for (std::int64_t k = 0; k < count; ++k) {
       const std::vector<Array> args = source.at(t + k);
       parts.resize(args.size());
       for (std::size_t i = 0; i < args.size(); ++i) parts[i].push_back(args[i]);
@@ -254,11 +300,13 @@ std::vector<Array> Learner::etrace_evolve(const std::vector<Array>& sequences,
     for (const Array& s : sequences)
       args.push_back(chunk > 1 ? rows(s, t, chunk).contiguous() : row(s, t).contiguous());
     args = impl_->cast(args);
-    std::vector<Array> out = impl_->call(
-        *impl_->evolve_program(args, chunk > 1 ? chunk : 0), args, {}, "etrace_evolve");
+    const std::shared_ptr<Executable> e =
+        impl_->evolve_program(args, chunk > 1 ? chunk : 0);
+    impl_->call(*e, args, {}, "etrace_evolve");
+    const std::span<const Array> out = e->results();
     if (!options.return_outputs) continue;
     outputs.resize(out.size());
-    for (std::size_t i = 0; i < out.size(); ++i) outputs[i].push_back(std::move(out[i]));
+    for (std::size_t i = 0; i < out.size(); ++i) outputs[i].push_back(out[i]);
   }
   std::vector<Array> result;
   for (const std::vector<Array>& parts : outputs) result.push_back(stacked(parts));

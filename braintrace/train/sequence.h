@@ -29,6 +29,13 @@ struct GradOptions {
   // k >= 2: the function gets k steps at once, calls learner(MultiStepData{x}) and
   // returns k losses. Needs vjp_method multi-step.
   std::optional<std::int64_t> chunk_size = {};
+  // Steps that run as one program, with the same numbers as step by step (multi-step
+  // rules: as windows of that many steps; BPTT: the whole sequence). 0: chosen from
+  // window_bytes; 1: step by step.
+  std::int64_t window = 0;
+  std::int64_t window_bytes = std::int64_t{64} << 20;
+  // False: the sequence ends here, traces come out zero and cost nothing.
+  bool carry_traces = true;
   // Parameter leaves or whole parameters, slash paths; empty: all.
   std::vector<std::string> weights = {};
   Reduction reduction = Reduction::mean;  // divides by max(sum(mask), 1)

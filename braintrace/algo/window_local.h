@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One step cut in two for windows: what the next state needs, and all the rest.
+#include "braintrace/algo/step_program.h"
+
+namespace braintrace {
+
+// The rest of a step, given its entry states and the results of its products.
+// Inputs:  [arguments | leaves | kept values | weight | calls | trace steps | rule
+// inputs] Outputs: [loss | results | newest gradients | signal per group | D per group |
+// adjoint
+//           per hidden state | reads]
+struct LocalProgram {
+  Graph graph;
+  std::vector<std::string> newest;  // leaves
+  std::vector<bool> has_D;          // per group
+  std::size_t num_groups = 0, num_adjoints = 0;
+  std::vector<RuleInput> inputs;
+};
+
+struct SplitStep {
+  std::vector<bool> carried;  // per leaf: written by the step
+  Graph advance;              // [arguments | leaves] -> [carried leaves | kept values]
+  std::size_t num_kept = 0;
+  LocalProgram local;
+};
+
+SplitStep split_step(const CompiledRule& rule, const LossProgram& step,
+                     const std::vector<std::string>& weights);
+
+}  // namespace braintrace

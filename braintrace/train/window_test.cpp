@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows of steps as one program against the same steps one by one.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "braintrace/algo/algorithm_names.h"
+#include "braintrace/nn/model_registry.h"
+#include "braintrace/testing/close.h"
+#include "braintrace/train/learner.h"
+#include "braintrace/train/losses.h"
+
+using namespace braintrace;
+using namespace braintrace::testing;
+
+namespace {
+
+struct Case {
+  std::string model, algorithm;
+  std::int64_t n_in, n_out;
+  AlgorithmArgs args = {};
+};
+
+Array numbers(const Shape& shape, std::uint64_t key) {
+  return random_normal(rng_key(key), shape, DType::f64);
+}
+
+struct Run {
+  GradResult first, second;
+  std::vector<TraceView> traces;
+};
+
+Run run(const Case& c, std::int64_t window, LearningOptions learning, ExecutorKind kind) {
+  const auto model = nn::build_model(c.model);
+  LearnerOptions options{.batch_size = 2, .seed = 3, .dtype = DType::f64};
+  options.learning = learning;
+  options.executor = kind;
+  Learner learner = compile(*model, algorithm_by_name(c.algorithm, c.args),
+                            numbers({2, c.n_in}, 1), options);
+  const Array xs = numbers({7, 2, c.n_in}, 2), ys = numbers({7, 2, c.n_out}, 3);
+  const auto loss = [&](const Value& x, const Value& y) { return mse(learner(x), y); };
+  Run r;
+  const GradOptions o{.window = window, .reduction = Reduction::sum};
+  r.first = learner.etrace_grad(xs, ys, loss, o);
+  r.second = learner.etrace_grad(ys.shape() == xs.shape() ? ys : xs, ys, loss, o);
+  r.traces = learner.etraces();
+  return r;
+}
+
+void compare(const Run& got, const Run& want, double tolerance) {
+  for (const auto& [leaf, g] : want.first.grads)
+    check_close(leaf, got.first.grads.at(leaf), g, tolerance);
+  for (const auto& [leaf, g] : want.second.grads)
+    check_close("again " + leaf, got.second.grads.at(leaf), g, tolerance);
+  check_close("losses", got.first.losses, want.first.losses, tolerance);
+  for (std::size_t i = 0; i < want.traces.size(); ++i)
+    check_close(want.traces[i].slot.name(), got.traces[i].value, want.traces[i].value,
+                tolerance);
+}
+
+std::vector<Case> cases() { return {{"two_layer_gru", "d_rtrl", 10, 5}}; }
+
+}  // namespace
+
+TEST_CASE("a window gives the numbers of its steps") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.model);
+    CAPTURE(c.algorithm);
+    const Run want = run(c, 1, {}, ExecutorKind::interpreter);
+    double live = 0;
+    for (const TraceView& t : want.traces)
+      for (double v : t.value.to_doubles()) live += std::abs(v);
+    CHECK(live > 1e-3);
+    for (const std::int64_t window : {2, 3, 7}) {
+      CAPTURE(window);
+      compare(run(c, window, {}, ExecutorKind::interpreter), want, 1e-10);
+    }
+    compare(run(c, 3, {}, ExecutorKind::plan), want, 1e-10);
+    compare(run(c, 1, {}, ExecutorKind::plan), want, 1e-10);
+  }
+}
