@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties that hold for every program: passes keep values and gradients, text round
-// trips. A failure prints the smallest program found.
+// Properties that hold for every program: passes and plans keep values and gradients,
+// text round trips. A failure prints the smallest program found.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -13,6 +13,7 @@
 #include "braintrace/passes/if_convert.h"
 #include "braintrace/passes/pipeline.h"
 #include "braintrace/passes/unroll_scan.h"
+#include "braintrace/run/plan.h"
 #include "braintrace/testing/close.h"
 #include "braintrace/testing/random_graph.h"
 #include "braintrace/testing/tolerance.h"
@@ -71,6 +72,12 @@ Graph lowered(const Graph& g) {
   return lower(g, {.if_convert = true, .unroll = {.max_length = 2}}, run);
 }
 
+std::vector<Array> planned(const Graph& g, const std::vector<Array>& inputs) {
+  std::vector<Array> out;
+  Plan(g, {.threads = 1}).run(inputs, out);
+  return out;
+}
+
 void check_program(const Program& p) {
   if (parse(print(p.graph)) != p.graph) throw CheckFailure("parse(print(g)) != g");
   const std::vector<Array> want = eval_graph(p.graph, p.inputs);
@@ -79,6 +86,7 @@ void check_program(const Program& p) {
       if (!std::isfinite(x)) throw CheckFailure("a value is not finite");
   const Graph clean = optimize(p.graph);
   compare("optimize", eval_graph(clean, p.inputs), want, tol::f64);
+  compare("plan", planned(p.graph, p.inputs), want, tol::f64);
 
   const auto gradient = [&](const Graph& g) {
     const Derived d = derived(g, p.inputs);
@@ -90,6 +98,7 @@ void check_program(const Program& p) {
   compare("gradient of optimize", gradient(clean), slope, tolerance);
   compare("optimize of gradient", eval_graph(optimize(d.graph), d.inputs), slope,
           tol::f64);
+  compare("plan of gradient", planned(d.graph, d.inputs), slope, tolerance);
   compare("lower of gradient", eval_graph(lowered(d.graph), d.inputs), slope, tol::f64);
   compare("gradient of unrolled and converted",
           gradient(unroll_scan(if_convert(p.graph))), slope, tolerance);
