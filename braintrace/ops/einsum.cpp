@@ -179,6 +179,10 @@ InputFlow flow_from(std::string_view operand, std::string_view y) {
   return f;
 }
 
+Rewrite inline_body(const Site& s) {
+  return {{contracted(parsed(s.attrs.text("equation")), s.in[0], s.in[1])}};
+}
+
 PositionMap positions(const Signature& s) {
   const Equation e = parsed(s.attrs.text("equation"));
   return {{{flow_from(e.x, e.y)}, {flow_from(e.w, e.y)}}};
@@ -262,6 +266,7 @@ const OpDef einsum_op = {
     .batch = batch,
     .positions = positions,
     .etp = &rule,
+    .inline_body = inline_body,
 };
 
 Value einsum(std::string_view equation, Arg x, Arg weight, const Hook& hook) {

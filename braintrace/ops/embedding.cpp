@@ -70,6 +70,8 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return {{stack(parts, 0)}, {0}};
 }
 
+Rewrite inline_body(const Site& s) { return {{take(s.in[1], s.in[0], 0)}}; }
+
 PositionMap positions(const Signature& s) {
   const std::int64_t lead = s.in[0].rank();
   InputFlow index = identity_flow(lead), w;
@@ -131,6 +133,7 @@ const OpDef embedding_op = {
     .batch = batch,
     .positions = positions,
     .etp = &rule,
+    .inline_body = inline_body,
 };
 
 Value embedding(Arg indices, Arg weight, const Hook& hook) {

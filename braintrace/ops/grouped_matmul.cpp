@@ -82,6 +82,12 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return as_result(y);
 }
 
+Rewrite inline_body(const Site& s) {
+  const Value y = product({s.in[0], {}}, {s.in[1], {}}, s.loc).value;
+  if (s.in.size() < 3) return {{y}};
+  return {{y + *bias_tangent(s.in[2], y.type())}};
+}
+
 PositionMap positions(const Signature& s) {
   const std::int64_t last = s.in[0].rank() - 1;
   InputFlow x = identity_flow(last), w;
@@ -122,6 +128,7 @@ const OpDef grouped_matmul_op = {
     .batch = batch,
     .positions = positions,
     .etp = &rule,
+    .inline_body = inline_body,
 };
 
 Value grouped_matmul(Arg x, Arg weight, const Tangent& bias, const EtpHooks& hooks) {

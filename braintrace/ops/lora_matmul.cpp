@@ -88,6 +88,12 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return as_result(y);
 }
 
+Rewrite inline_body(const Site& s) {
+  const Value y = plain(s.attrs.real("alpha"), s.in[0], s.in[1], s.in[2]);
+  if (s.in.size() < 4) return {{y}};
+  return {{y + *bias_tangent(s.in[3], y.type())}};
+}
+
 PositionMap positions(const Signature& s) {
   const std::int64_t last = s.in[0].rank() - 1;
   InputFlow x = identity_flow(last), b, a;
@@ -142,6 +148,7 @@ const OpDef lora_matmul_op = {
     .batch = batch,
     .positions = positions,
     .etp = &rule,
+    .inline_body = inline_body,
 };
 
 Value lora_matmul(Arg x, Arg b, Arg a, double alpha, const Tangent& bias) {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "braintrace/ir/builder.h"
+#include "braintrace/ops/ops.h"
 #include "braintrace/ops/registry.h"
 #include "braintrace/run/interpreter.h"
 #include "braintrace/testing/close.h"
@@ -277,6 +279,17 @@ TEST_CASE("pad fills and copies, also around nothing") {
   check_equal(text,
               {array({2, 3}, {1, 2, 3, 4, 5, 6}, DType::f64), zeros({0, 2}, DType::f64)});
   CHECK_FALSE(says(description(text), "eval"));
+}
+
+TEST_CASE("trainable products of every kind run on kernels") {
+  const auto builder = Builder::create();
+  const auto f32 = [&](Shape s) { return builder->input({DType::f32, std::move(s)}); };
+  const Value x = f32({3, 2, 4}), rows = f32({5, 6});
+  const Value index = builder->input({DType::i32, {3}});
+  const Values out = {grouped_matmul(x, f32({2, 4, 5}), f32({2, 5})),
+                      lora_matmul(x, f32({4, 1}), f32({1, 3}), 0.5, f32({3})),
+                      einsum("bhd,hde->bhe", x, f32({2, 4, 3})), embedding(index, rows)};
+  CHECK_FALSE(says(Plan(builder->finish(out)).describe(), "eval"));
 }
 
 TEST_CASE("random programs give the interpreter's values") {
