@@ -4,6 +4,7 @@
 #include "braintrace/passes/contract_sums.h"
 #include "braintrace/passes/hoist_accumulators.h"
 #include "braintrace/passes/split_scan.h"
+#include "braintrace/passes/squeeze_axes.h"
 
 namespace braintrace {
 
@@ -14,6 +15,7 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   h = run(
       "split_scan", [](const Graph& x) { return split_scan(x); }, h);
   h = run("contract_sums", contract_sums, h);
+  h = run("squeeze_axes", squeeze_axes, h);
   return optimize(h, run);
 }
 

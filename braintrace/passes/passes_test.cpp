@@ -10,6 +10,7 @@
 #include "braintrace/passes/if_convert.h"
 #include "braintrace/passes/inline_calls.h"
 #include "braintrace/passes/simplify.h"
+#include "braintrace/passes/squeeze_axes.h"
 #include "braintrace/passes/unroll_scan.h"
 
 using namespace braintrace;
@@ -210,4 +211,18 @@ TEST_CASE("inline_calls puts the primal program in place of the call") {
           primal={ in %0:f32[2] %1:f32[2] = floor %0 out %1 }} %0
       out %1)");
   CHECK(print(inline_calls(g)) == text("in %0:f32[2] %1:f32[2] = floor %0 out %1"));
+}
+
+TEST_CASE("squeeze_axes lets neighbours meet without axes of size 1") {
+  const Graph g = parse(R"(in %0:f32[2,3] %1:f32[2,1,3,1]
+      %2:f32[2,3] = exp %0
+      %3:f32[2,1,3,1] = reshape {shape=[2,1,3,1]} %2
+      %4:f32[2,1,3,1] = add %3 %1
+      out %4)");
+  CHECK(print(dce(simplify(squeeze_axes(g)))) == text(R"(in %0:f32[2,3] %1:f32[2,1,3,1]
+      %2:f32[2,3] = exp %0
+      %3:f32[2,3] = reshape {shape=[2,3]} %1
+      %4:f32[2,3] = add %2 %3
+      %5:f32[2,1,3,1] = reshape {shape=[2,1,3,1]} %4
+      out %5)"));
 }

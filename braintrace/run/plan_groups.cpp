@@ -31,7 +31,8 @@ class Stages {
         stage_(g.nodes().size(), 0),
         ready_(g.num_values(), 0),
         producer_(g.num_values(), -1),
-        leaves_(g.nodes().size()) {
+        leaves_(g.nodes().size()),
+        is_view_(g.nodes().size()) {
     for (std::size_t i = 0; i < g.nodes().size(); ++i) add(i, lowered[i]);
     sink();
   }
@@ -46,6 +47,7 @@ class Stages {
   void add(std::size_t i, const Lowering& l) {
     const Node& n = g_.nodes()[i];
     fused_[i] = fuses(g_, n, l);
+    is_view_[i] = is_window(g_, n, l);
     for (ValueId v : n.outputs) producer_[v.index] = static_cast<std::int64_t>(i);
     for (ValueId v : n.inputs)
       stage_[i] = std::max(stage_[i], fused_[i] ? seen_fused(v) : ready_[v.index]);
@@ -64,12 +66,15 @@ class Stages {
 
   // One number for all elements: costs nothing to read.
   bool is_one_number(ValueId v) const {
-    if (g_.type(v).size() == 1) return true;
-    const std::int64_t p = producer_[v.index];
-    if (p < 0) return false;
-    const Node& n = g_.nodes()[static_cast<std::size_t>(p)];
-    return n.inputs.size() == 1 && !fused_[static_cast<std::size_t>(p)] &&
-           g_.type(n.inputs[0]).size() == 1;
+    while (g_.type(v).size() != 1) {
+      const std::int64_t p = producer_[v.index];
+      if (p < 0 || fused_[static_cast<std::size_t>(p)]) return false;
+      const Node& n = g_.nodes()[static_cast<std::size_t>(p)];
+      if (n.inputs.size() != 1 || g_.type(n.inputs[0]).size() > g_.type(v).size())
+        return false;
+      v = n.inputs[0];
+    }
+    return true;
   }
 
   // The values of memory behind a node and its stage, as far as there are few.
@@ -86,19 +91,56 @@ class Stages {
   }
 
   // A value that only later stages read, and that takes no more than two others to
-  // compute, is computed there instead of going through memory.
+  // compute, is computed there instead of going through memory. Outputs that nobody reads
+  // can wait too: for the last stage that reads what they are made of.
   void sink() {
-    std::vector<int> wanted(g_.num_values(), kLater);  // first stage that reads it fused
-    for (ValueId v : g_.outputs()) wanted[v.index] = -1;
+    std::vector<std::vector<std::size_t>> readers(g_.num_values());
+    for (std::size_t i = 0; i < g_.nodes().size(); ++i)
+      for (ValueId v : g_.nodes()[i].inputs) readers[v.index].push_back(i);
+    std::vector<bool> is_output(g_.num_values(), false);
+    for (ValueId v : g_.outputs()) is_output[v.index] = true;
     for (std::size_t i = g_.nodes().size(); i-- > 0;) {
-      const Node& n = g_.nodes()[i];
-      if (fused_[i] && leaves_[i].size() <= kFewLeaves) {
-        const int later = wanted[n.outputs[0].index];
-        if (later != kLater) stage_[i] = std::max(stage_[i], later);
-      }
-      for (ValueId v : n.inputs)
-        wanted[v.index] = std::min(wanted[v.index], fused_[i] ? stage_[i] : -1);
+      if (!fused_[i]) continue;
+      const ValueId v = g_.nodes()[i].outputs[0];
+      const bool passed_on = is_output[v.index] || !all_fused(readers[v.index]);
+      if (!passed_on && leaves_[i].size() <= kFewLeaves)
+        stage_[i] = std::max(stage_[i], first_stage(readers[v.index]));
+      else if (is_passed_to_outputs(v, readers, is_output))
+        stage_[i] = std::max(stage_[i], last_stage_beside(i, readers));
     }
+  }
+
+  bool all_fused(const std::vector<std::size_t>& nodes) const {
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [&](std::size_t n) { return fused_[n]; });
+  }
+  int first_stage(const std::vector<std::size_t>& readers) const {
+    int first = kLater;
+    for (std::size_t r : readers) first = std::min(first, stage_[r]);
+    return first == kLater ? 0 : first;
+  }
+  // Only outputs read the value, directly or under another shape.
+  bool is_passed_to_outputs(ValueId v,
+                            const std::vector<std::vector<std::size_t>>& readers,
+                            const std::vector<bool>& is_output) const {
+    if (readers[v.index].empty()) return is_output[v.index];
+    return std::all_of(readers[v.index].begin(), readers[v.index].end(),
+                       [&](std::size_t r) {
+                         const Node& n = g_.nodes()[r];
+                         return !fused_[r] && is_view_[r] &&
+                                is_passed_to_outputs(n.outputs[0], readers, is_output);
+                       });
+  }
+  // The last stage that reads one of the node's fused inputs.
+  int last_stage_beside(std::size_t i,
+                        const std::vector<std::vector<std::size_t>>& readers) const {
+    int last = stage_[i];
+    for (ValueId v : g_.nodes()[i].inputs) {
+      if (!is_fused(v)) continue;
+      for (std::size_t r : readers[v.index])
+        if (fused_[r]) last = std::max(last, stage_[r]);
+    }
+    return last;
   }
 
   static constexpr int kLater = std::numeric_limits<int>::max();
@@ -108,6 +150,7 @@ class Stages {
   std::vector<int> ready_;                 // by value
   std::vector<std::int64_t> producer_;     // by value: node, or -1
   std::vector<std::set<ValueId>> leaves_;  // by node
+  std::vector<bool> is_view_;              // by node
 };
 
 // A sum over the first `num_lead` axes of a fused value; nullopt when it is better done

@@ -79,7 +79,13 @@ FusedChain Planner::chain_of(const Scope& s, const Group& group,
     for (ValueId v : s.g.nodes()[n].inputs) {
       const Node* p = s.producer[v.index];
       if (p && inside[static_cast<std::size_t>(p - s.g.nodes().data())]) continue;
-      if (!c.number.emplace(v, static_cast<int>(c.in.size())).second) continue;
+      if (c.number.contains(v)) continue;
+      // Values that are the same memory are one input: an output may overwrite it.
+      const auto known = std::find_if(c.in.begin(), c.in.end(), [&](const View& i) {
+        return same_place(i, view(s, v));
+      });
+      c.number[v] = static_cast<int>(known - c.in.begin());
+      if (known != c.in.end()) continue;
       c.in.push_back(view(s, v));
       c.spec.inputs.push_back({c.in.back().dtype, c.in.back().strides});
     }

@@ -292,6 +292,18 @@ TEST_CASE("trainable products of every kind run on kernels") {
   CHECK_FALSE(says(Plan(builder->finish(out)).describe(), "eval"));
 }
 
+TEST_CASE("a chain that reads one value under two names overwrites it after both") {
+  check_equal(R"(in %0:f64[3] %1:f64[3]
+      %2:f64[3] = cumsum {axis=0, reverse=false} %0
+      %3:f64[3] = stop_gradient %2
+      %4:f64[3] = mul %1 %3
+      %5:f64[3] = sub %4 %2
+      %6:f64[3] = cumsum {axis=0, reverse=false} %4
+      %7:f64[3] = cumsum {axis=0, reverse=false} %5
+      out %6 %7)",
+              {array({1, 2, 3}, DType::f64), array({5, 7, 9}, DType::f64)});
+}
+
 TEST_CASE("random programs give the interpreter's values") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const testing::Program p = testing::random_graph(seed);
