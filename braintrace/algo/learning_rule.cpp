@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/algo/io_rule.h"
+#include "braintrace/algo/memory_plan.h"
 #include "braintrace/algo/per_param_rule.h"
 #include "braintrace/ops/ops.h"
 
@@ -153,6 +155,23 @@ std::vector<ValueId> CompositeRule::reads() const {
   return out;
 }
 
+namespace {
+
+// Every relation with the rule that stores less for it.
+std::vector<std::unique_ptr<LearningRule>> hybrid_parts(const RuleContext& context) {
+  std::vector<std::size_t> entries, factors;
+  for (std::size_t i = 0; i < context.relations().size(); ++i) {
+    const HiddenParamOpRelation& r = context.relations()[i].relation();
+    (stores_per_param(context.graph(), r) ? entries : factors).push_back(i);
+  }
+  std::vector<std::unique_ptr<LearningRule>> parts;
+  if (!factors.empty()) parts.push_back(std::make_unique<IoRule>(context, factors));
+  if (!entries.empty()) parts.push_back(std::make_unique<PerParamRule>(context, entries));
+  return parts;
+}
+
+}  // namespace
+
 std::unique_ptr<LearningRule> make_rule(const RuleContext& context) {
   std::vector<std::size_t> all(context.relations().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
@@ -160,6 +179,12 @@ std::unique_ptr<LearningRule> make_rule(const RuleContext& context) {
   switch (context.algorithm().engine) {
     case Engine::param_dim:
       parts.push_back(std::make_unique<PerParamRule>(context, all));
+      break;
+    case Engine::io_dim:
+      parts.push_back(std::make_unique<IoRule>(context, all));
+      break;
+    case Engine::hybrid:
+      parts = hybrid_parts(context);
       break;
     case Engine::bptt:
       break;

@@ -17,8 +17,9 @@ struct TraceSlot {
   std::string key;   // weight key of the op, "" for others
   std::int64_t relation = -1, group = -1;
   Type type;
-  std::optional<Path> parameter = {};  // owner, when it is not a relation's
-  std::optional<Array> initial = {};   // default: zeros
+  std::optional<Path> parameter = {};      // owner, when it is not a relation's
+  std::optional<Array> initial = {};       // default: zeros
+  std::vector<std::int64_t> readers = {};  // further relations that share it
 
   std::string name() const;  // "bwg/0/1/weight", unique within a rule
 };

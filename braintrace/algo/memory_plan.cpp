@@ -60,6 +60,7 @@ class OpView {
     return types_.in[static_cast<std::size_t>(rule_.x)];
   }
   DType dtype() const { return types_.out[0].dtype; }
+  const Shape& y_shape() const { return types_.out[0].shape; }
   std::vector<std::pair<WeightVar, Type>> leaves() const {
     std::vector<std::pair<WeightVar, Type>> out;
     for (const Trainable& t : relation_.trainables)
@@ -173,7 +174,7 @@ class Planner {
   void factors(const OpView& op, std::int64_t index) {
     const std::string owner = to_slashes(op.relation().path());
     // Relations that read the same value share its filter.
-    if (op.has_data() && filtered_x_.insert(*op.relation().x).second)
+    if (op.has_data() && filtered_x_.emplace(*op.relation().x, op.x().shape).second)
       add({.kind = "x", .owner = owner, .relation = index}, op.x());
     for (std::int64_t g : op.relation().group_indices)
       add({.kind = "df", .owner = owner, .relation = index, .group = g},
@@ -260,7 +261,7 @@ class Planner {
   const Algorithm& algorithm_;
   const MemoryPlanOptions& options_;
   MemoryPlan plan_;
-  std::set<ValueId> filtered_x_;
+  std::set<std::pair<ValueId, Shape>> filtered_x_;
 };
 
 }  // namespace
@@ -278,6 +279,7 @@ bool stores_per_param(const ETraceGraph& graph, const HiddenParamOpRelation& rel
     const HiddenGroup& g = graph.hidden_groups[static_cast<std::size_t>(i)];
     for (std::int64_t slot = 0; slot < op.num_slots(); ++slot)
       entries += op.trace(slot, g, g.num_state()).size();
+    if (op.y_shape() != g.varshape()) return true;  // no place for the second factor
     factors += num_elements(group_shape(g));
   }
   return factors > entries;

@@ -279,6 +279,15 @@ SubProgram RelationWriter::prologue_program(const Trainable& t) const {
                  [](Use) { return true; });
 }
 
+std::optional<Type> RelationWriter::x_type() const {
+  if (rule_.x < 0) return std::nullopt;
+  if (!rule_.x_repr) return types_.in[static_cast<std::size_t>(rule_.x)];
+  const auto builder = Builder::create();
+  std::vector<Value> in;
+  for (const Type& t : types_.in) in.push_back(builder->input(t));
+  return rule_.x_repr(site(in)).type();
+}
+
 std::optional<Value> RelationWriter::x_representation(const StepValues& v) const {
   if (rule_.x < 0) return std::nullopt;
   const std::vector<Value> in = node_inputs(v);

@@ -34,6 +34,8 @@ class RelationWriter {
   std::size_t num_operands() const { return rule_.weights(signature()).size(); }
   std::string slot_key(std::int64_t slot) const;  // "weight", "bias", ...
   const Type& y_type() const { return types_.out[0]; }
+  // Of what a factorised rule filters; nullopt for an op without data.
+  std::optional<Type> x_type() const;
 
   // Ids the methods below read.
   std::vector<ValueId> reads() const;

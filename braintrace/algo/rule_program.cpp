@@ -78,6 +78,7 @@ RuleProgram CompiledRule::write(RuleMode mode) const {
     terms.inputs.emplace(in.name, builder->input(in.type));
 
   LeafGradients grads;
+  terms.at_entry = mode == RuleMode::entry;
   if (mode == RuleMode::entry) {
     grads = rule_->solve(terms, signals(terms, adjoints, mode), eps);
   } else {

@@ -86,6 +86,10 @@ std::vector<ValueId> RuleContext::reads() const {
 StepTerms::StepTerms(const RuleContext& context, StepValues values)
     : context_(context), values_(std::move(values)) {}
 
+Value StepTerms::steps_in_traces() const {
+  return at_entry ? trace_steps : trace_steps + 1;
+}
+
 const std::optional<Value>& StepTerms::D(std::int64_t group) {
   auto it = d_.find(group);
   if (it == d_.end())
@@ -105,7 +109,10 @@ std::optional<Value> StepTerms::make_D(const HiddenGroup& g) const {
   const ETraceConfig& config = context_.config();
   const std::int64_t m = g.trace_state_width();
   const bool io = config.trace_factorization() == TraceFactorization::io_factorized;
-  const TemporalRecursion recursion = config.temporal_recursion().f;
+  // Hybrid: an f side without memory says nothing about traces per weight entry.
+  const bool hybrid = context_.algorithm().engine == Engine::hybrid;
+  const TemporalRecursion recursion =
+      hybrid ? TemporalRecursion::jacobian : config.temporal_recursion().f;
   if (recursion == TemporalRecursion::none) return std::nullopt;
   if (recursion == TemporalRecursion::scalar_leak) {
     const double leak = io ? 1.0 : *config.decay().f;  // io: the leak is in the filter

@@ -46,6 +46,10 @@ class StepTerms {
   const StepValues& values() const { return values_; }
   // Scalars of the element type: calls before this one, trace steps before this one.
   Value calls, trace_steps;
+  // The signals meet the traces from before this step (window entry), not those after it.
+  bool at_entry = false;
+  // How many steps are in the traces that the signals meet.
+  Value steps_in_traces() const;
   // What the caller hands in per step, by name (modulator, noise).
   std::map<std::string, Value> inputs;
 

@@ -85,7 +85,8 @@ struct ScanBody : Module {
   Value update(Value x) override {
     const Value weight = w.value();
     const auto body = [&](const Values& carry) -> Values {
-      return {tanh(matmul(x, weight) + matmul(carry[0], weight))};
+      const Value from_x = matmul(x, weight);
+      return {tanh(from_x + matmul(carry[0], weight))};
     };
     h.set(scan(body, {h.value()}, {}, {.length = loops}).carry[0]);
     return h.value();

@@ -147,7 +147,8 @@ struct Tied : Module {
     add("h", h);
   }
   Value update(Value x) override {
-    h.set(tanh(matmul(x, w.value()) + matmul(h.value(), w.value())));
+    const Value from_x = matmul(x, w.value());
+    h.set(tanh(from_x + matmul(h.value(), w.value())));
     return h.value();
   }
 };

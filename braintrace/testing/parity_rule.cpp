@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replays the learning rule of one recorded case.
+#include <algorithm>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -118,7 +120,10 @@ class RuleReplay {
 
   static bool matches(const TraceSlot& t, const json& want) {
     const bool keyed = t.kind == "bwg" || t.kind == "kappa_filtered";
-    return t.kind == want["kind"] && t.relation == want["relation"] &&
+    const auto relation = want["relation"].get<std::int64_t>();
+    const bool shared =
+        std::find(t.readers.begin(), t.readers.end(), relation) != t.readers.end();
+    return t.kind == want["kind"] && (t.relation == relation || shared) &&
            t.group == want["group"] && (!keyed || t.key == want["key"]);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/train/learner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -117,13 +118,16 @@ std::vector<TraceView> Learner::etraces() const {
 std::vector<TraceView> Learner::get_etrace_of(const Path& parameter) const {
   std::vector<TraceView> out;
   const auto& relations = graph().hidden_param_op_relations;
+  const auto reads = [&](std::int64_t relation) {
+    return relation >= 0 &&
+           relations[static_cast<std::size_t>(relation)].path() == parameter;
+  };
   for (const TraceView& t : etraces()) {
+    const TraceSlot& s = t.slot;
     const bool own =
-        t.slot.parameter
-            ? *t.slot.parameter == parameter
-            : t.slot.relation >= 0 &&
-                  relations[static_cast<std::size_t>(t.slot.relation)].path() ==
-                      parameter;
+        s.parameter
+            ? *s.parameter == parameter
+            : reads(s.relation) || std::any_of(s.readers.begin(), s.readers.end(), reads);
     if (own) out.push_back(t);
   }
   BT_REQUIRE(!out.empty(), fmt::format("get_etrace_of: {} has no eligibility trace",
