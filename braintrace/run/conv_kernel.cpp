@@ -80,7 +80,7 @@ ConvKernel::ConvKernel(const ConvSpec& s) {
       static_cast<std::size_t>(p.window * p.channels / p.groups) * size_of(s.dtype);
   constexpr std::size_t kRoom = ThreadPool::kScratchBytes - kGemmScratch;
   BT_REQUIRE_KIND(row <= kRoom, ErrorKind::not_supported,
-                  "ConvKernel: a window of more than 512 KB per group");
+                  "ConvKernel: a window of more than 960 KB per group");
   const auto fit = static_cast<std::int64_t>(kRoom / std::max<std::size_t>(row, 1));
   p.tile = std::max<std::int64_t>(1, std::min<std::int64_t>({fit, p.positions, 256}));
   prepared_ = std::make_unique<const Prepared>(std::move(p));

@@ -1,25 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
+// Cuts products into tiles by shape and hands them to the kernels.
 #include "braintrace/run/gemm.h"
 
-#include <cstring>
-#include <type_traits>
+#include <algorithm>
 
 #include "braintrace/base/error.h"
 #include "braintrace/run/gemm_impl.h"
+#include "braintrace/run/gemm_kernels_impl.h"
 #include "braintrace/run/thread_pool.h"
 
 namespace braintrace {
 namespace {
 
-template <class T>
-using Wrapping = std::conditional_t<std::is_same_v<T, std::int32_t>, std::uint32_t, T>;
+std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-template <class T>
-void multiply(const GemmSpec& s, const T* a, const T* b, T* c, const T* bias) {
-  using W = Wrapping<T>;
+const std::byte* past(const void* base, std::int64_t elements, std::size_t size) {
+  return static_cast<const std::byte*>(base) + elements * static_cast<std::int64_t>(size);
+}
+
+// The part of C one thread computes at a time.
+struct Cut {
+  std::int64_t rows, columns;  // of a tile, at most
+  std::int64_t across, down;   // tiles
+};
+
+Cut cut_of(const GemmSpec& s) {
+  constexpr std::int64_t kTileRows = 192, kTileColumns = 128;
+  const std::int64_t down = std::max<std::int64_t>(1, divided_up(s.m, kTileRows));
+  const std::int64_t rows = divided_up(divided_up(s.m, down), 6) * 6;
+  const std::int64_t across = std::max<std::int64_t>(1, divided_up(s.n, kTileColumns));
+  return {rows, kTileColumns, across, divided_up(s.m, rows)};
+}
+
+// Integers, and results with a stride between columns.
+template <class T, class W>
+void plain(const GemmSpec& s, const T* a, const T* b, T* c, const T* bias) {
   const W alpha = static_cast<W>(static_cast<T>(s.alpha));
   const W beta = static_cast<W>(static_cast<T>(s.beta));
-  for (std::int64_t i = 0; i < s.m; ++i) {
+  for (std::int64_t i = 0; i < s.m; ++i)
     for (std::int64_t j = 0; j < s.n; ++j) {
       W sum = 0;
       for (std::int64_t q = 0; q < s.k; ++q)
@@ -31,52 +49,113 @@ void multiply(const GemmSpec& s, const T* a, const T* b, T* c, const T* bias) {
       if (bias != nullptr) y += static_cast<W>(bias[j]);
       to = static_cast<T>(y);
     }
+}
+
+template <class T, class W>
+void plain(const GemmSpec& s, const void* a, const void* b, void* c, const void* bias) {
+  plain<T, W>(s, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c),
+              static_cast<const T*>(bias));
+}
+
+void plain(const GemmSpec& s, const void* a, const void* b, void* c, const void* bias) {
+  if (s.dtype == DType::i32) return plain<std::int32_t, std::uint32_t>(s, a, b, c, bias);
+  if (s.dtype == DType::f32) return plain<float, float>(s, a, b, c, bias);
+  plain<double, double>(s, a, b, c, bias);
+}
+
+struct Operands {
+  const void *a, *b;
+  void* c;
+  const void* bias;
+  bool packed;
+};
+
+bool has_kernel(const GemmSpec& s) {
+  return is_float(s.dtype) && (s.c.col == 1 || s.n <= 1);
+}
+
+void run_tile(const GemmSpec& s, const Operands& o, const Cut& cut, std::int64_t tile,
+              std::byte* scratch) {
+  const std::size_t size = size_of(s.dtype);
+  const std::int64_t matrix = tile / (cut.across * cut.down);
+  const std::int64_t row = tile / cut.across % cut.down * cut.rows;
+  const std::int64_t column = tile % cut.across * cut.columns;
+  TileProduct p{.m = std::min(cut.rows, s.m - row),
+                .n = std::min(cut.columns, s.n - column),
+                .k = s.k,
+                .a = past(o.a, matrix * s.a.batch + row * s.a.row, size),
+                .a_strides = s.a,
+                .b_strides = s.b,
+                .packed_panel = 0,
+                .c_row = s.c.row,
+                .bias = o.bias == nullptr ? nullptr : past(o.bias, column, size),
+                .alpha = s.alpha,
+                .beta = s.beta};
+  p.c = const_cast<std::byte*>(
+      past(o.c, matrix * s.c.batch + row * s.c.row + column, size));
+  if (o.packed) {
+    p.packed_panel = s.k * gemm_panel(s.dtype);
+    p.b = past(o.b, column * s.k, size);
+  } else {
+    p.b = past(o.b, matrix * s.b.batch + column * s.b.col, size);
   }
+  gemm_tile(s.dtype, p, scratch);
+}
+
+void run(const GemmSpec& s, const Operands& o, ThreadPool& pool) {
+  const bool shared = gemm_ns(s) > kSharedWork;
+  if (!has_kernel(s)) {
+    const std::size_t size = size_of(s.dtype);
+    return pool.for_tiles_if(shared, s.batch, [&](std::int64_t i, int) {
+      plain(s, past(o.a, i * s.a.batch, size), past(o.b, i * s.b.batch, size),
+            const_cast<std::byte*>(past(o.c, i * s.c.batch, size)), o.bias);
+    });
+  }
+  const Cut cut = cut_of(s);
+  pool.for_tiles_if(shared, s.batch * cut.across * cut.down,
+                    [&](std::int64_t tile, int worker) {
+                      run_tile(s, o, cut, tile, pool.scratch(worker));
+                    });
 }
 
 }  // namespace
 
 void gemm_serial(const GemmSpec& s, const void* a, const void* b, void* c,
-                 const void* bias, std::byte*) {
-  visit_dtype(s.dtype, [&]<class T>(T) {
-    if constexpr (!std::is_same_v<T, bool>)
-      multiply(s, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c),
-               static_cast<const T*>(bias));
-  });
+                 const void* bias, std::byte* scratch) {
+  if (s.m == 0 || s.n == 0) return;
+  if (!has_kernel(s)) return plain(s, a, b, c, bias);
+  const Cut whole{s.m, s.n, 1, 1};
+  run_tile(s, {a, b, c, bias, false}, whole, 0, scratch);
 }
 
 void gemm(const GemmSpec& s, const void* a, const void* b, void* c, ThreadPool& pool,
           const void* bias) {
   BT_INVARIANT(s.dtype != DType::boolean && is_computable(s.dtype));
-  const bool shared = gemm_ns(s) > kSharedWork;
-  pool.for_tiles_if(shared, s.batch, [&](std::int64_t i, int) {
-    visit_dtype(s.dtype, [&]<class T>(T) {
-      if constexpr (!std::is_same_v<T, bool>)
-        multiply(s, static_cast<const T*>(a) + i * s.a.batch,
-                 static_cast<const T*>(b) + i * s.b.batch,
-                 static_cast<T*>(c) + i * s.c.batch, static_cast<const T*>(bias));
-    });
-  });
+  if (s.m == 0 || s.n == 0 || s.batch == 0) return;
+  run(s, {a, b, c, bias, false}, pool);
 }
 
 std::size_t packed_b_bytes(const GemmSpec& s) {
-  return static_cast<std::size_t>(s.k * s.n) * size_of(s.dtype);
+  if (!has_kernel(s)) return 0;
+  const std::int64_t panel = gemm_panel(s.dtype);
+  return static_cast<std::size_t>(divided_up(s.n, panel) * panel * s.k) *
+         size_of(s.dtype);
 }
 
 void pack_b(const GemmSpec& s, const void* b, void* packed) {
+  BT_INVARIANT(has_kernel(s) && (s.batch <= 1 || s.b.batch == 0));
   const std::size_t size = size_of(s.dtype);
-  const auto* from = static_cast<const std::byte*>(b);
-  auto* to = static_cast<std::byte*>(packed);
-  for (std::int64_t i = 0; i < s.k; ++i)
-    for (std::int64_t j = 0; j < s.n; ++j, to += size)
-      std::memcpy(to, from + (i * s.b.row + j * s.b.col) * static_cast<long>(size), size);
+  const std::int64_t panel = gemm_panel(s.dtype);
+  for (std::int64_t j = 0; j < s.n; j += panel)
+    gemm_pack(s.dtype, s.b, past(b, j * s.b.col, size), s.k, std::min(panel, s.n - j),
+              const_cast<std::byte*>(past(packed, j * s.k, size)));
 }
 
-void gemm_packed(const GemmSpec& spec, const void* a, const void* packed, void* c,
+void gemm_packed(const GemmSpec& s, const void* a, const void* packed, void* c,
                  ThreadPool& pool, const void* bias) {
-  GemmSpec s = spec;
-  s.b = {s.n, 1, 0};
-  gemm(s, a, packed, c, pool, bias);
+  BT_INVARIANT(has_kernel(s));
+  if (s.m == 0 || s.n == 0 || s.batch == 0) return;
+  run(s, {a, packed, c, bias, true}, pool);
 }
 
 double gemm_ns(const GemmSpec& s) {

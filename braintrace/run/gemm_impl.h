@@ -8,7 +8,7 @@
 namespace braintrace {
 
 // Room gemm_serial needs.
-inline constexpr std::size_t kGemmScratch = std::size_t{1} << 19;
+inline constexpr std::size_t kGemmScratch = std::size_t{1} << 16;
 
 // As gemm, for batch 1 and on the calling thread. Same bits as gemm of the same shape is
 // not promised: the cut into tiles differs.

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "braintrace/ir/builder.h"
+#include "braintrace/ops/ops.h"
 #include "braintrace/ops/registry.h"
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/run/tile_kernels.h"

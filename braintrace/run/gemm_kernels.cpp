@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of one tile of C, compiled once per instruction set. Every element of C is one
+// chain of fused multiply-adds over k (cut every kDepth), whatever the tile, the layout
+// or the kernel that computes it: tiles and threads do not change bits.
+#include <algorithm>
+
+#include "braintrace/run/gemm_kernels_impl.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "braintrace/run/gemm_kernels.cpp"
+// clang-format off
+#include "braintrace/array/simd_targets.h"
+#include <hwy/foreach_target.h>
+// clang-format on
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace braintrace {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using Full = hn::ScalableTag<T>;
+template <class T>
+std::int64_t lanes() {
+  return static_cast<std::int64_t>(hn::Lanes(Full<T>()));
+}
+
+// Where a kernel finds its part of B: vectors come in pairs (panels).
+template <class T>
+struct Panels {
+  const T* b;
+  std::int64_t row;    // from one k to the next
+  std::int64_t panel;  // from one pair of vectors to the next
+};
+
+// What becomes of the sums.
+template <class T>
+struct Finish {
+  T alpha, beta;
+  bool first;     // the first cut of k: beta and bias count
+  const T* bias;  // or null
+
+  bool is_store() const {
+    return first && alpha == T(1) && beta == T(0) && bias == nullptr;
+  }
+};
+
+template <class T, class D, class V>
+HWY_INLINE V finished(D d, const Finish<T>& f, V sum, const T* c, const T* bias) {
+  if (f.alpha != T(1)) sum = hn::Mul(hn::Set(d, f.alpha), sum);
+  if (!f.first) return hn::Add(hn::LoadU(d, c), sum);
+  if (f.beta != T(0)) sum = hn::Add(sum, hn::Mul(hn::Set(d, f.beta), hn::LoadU(d, c)));
+  if (bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, bias));
+  return sum;
+}
+
+// MR rows by NV vectors of C; NV is even.
+template <class T, int MR, int NV>
+void micro(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
+           const Panels<T>& b, T* c, std::int64_t c_row, const Finish<T>& f) {
+  const Full<T> d;
+  const std::int64_t n = lanes<T>();
+  using V = decltype(hn::Zero(d));
+  V sum[MR][NV];
+  for (int i = 0; i < MR; ++i)
+    for (int v = 0; v < NV; ++v) sum[i][v] = hn::Zero(d);
+  const T* row = b.b;
+  for (std::int64_t q = 0; q < k; ++q, row += b.row) {
+    V right[NV];
+    for (int v = 0; v < NV; ++v)
+      right[v] = hn::LoadU(d, row + (v / 2) * b.panel + (v % 2) * n);
+    for (int i = 0; i < MR; ++i) {
+      const V left = hn::Set(d, a[i * a_row + q * a_col]);
+      for (int v = 0; v < NV; ++v) sum[i][v] = hn::MulAdd(left, right[v], sum[i][v]);
+    }
+  }
+  if (f.is_store()) {
+    for (int i = 0; i < MR; ++i)
+      for (int v = 0; v < NV; ++v) hn::StoreU(sum[i][v], d, c + i * c_row + v * n);
+    return;
+  }
+  for (int i = 0; i < MR; ++i)
+    for (int v = 0; v < NV; ++v) {
+      T* to = c + i * c_row + v * n;
+      const T* bias = f.bias == nullptr ? nullptr : f.bias + v * n;
+      hn::StoreU(finished(d, f, sum[i][v], to, bias), d, to);
+    }
+}
+
+template <class T>
+using Micro = void (*)(std::int64_t, const T*, std::int64_t, std::int64_t,
+                       const Panels<T>&, T*, std::int64_t, const Finish<T>&);
+
+// One panel wide, for 1 to 6 rows.
+template <class T>
+Micro<T> narrow(std::int64_t rows) {
+  constexpr Micro<T> kernels[] = {micro<T, 1, 2>, micro<T, 2, 2>, micro<T, 3, 2>,
+                                  micro<T, 4, 2>, micro<T, 5, 2>, micro<T, 6, 2>};
+  return kernels[rows - 1];
+}
+
+constexpr std::int64_t kRows = 6;
+
+// Few rows leave registers for more panels at a time: enough sums to hide the latency.
+std::int64_t wide_panels(std::int64_t rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+template <class T>
+Micro<T> wide(std::int64_t rows) {
+  constexpr Micro<T> kernels[] = {micro<T, 1, 8>, micro<T, 2, 4>, micro<T, 3, 4>};
+  return kernels[rows - 1];
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// Four by four (f64: two by two) elements of columns that lie along k, as rows.
+HWY_INLINE void turn(const float* b, std::int64_t column, float* to, std::int64_t row) {
+  const hn::Full128<float> d;
+  const hn::Repartition<double, decltype(d)> d64;
+  const auto x0 = hn::LoadU(d, b), x1 = hn::LoadU(d, b + column);
+  const auto x2 = hn::LoadU(d, b + 2 * column), x3 = hn::LoadU(d, b + 3 * column);
+  const auto low01 = hn::BitCast(d64, hn::InterleaveLower(d, x0, x1));
+  const auto low23 = hn::BitCast(d64, hn::InterleaveLower(d, x2, x3));
+  const auto up01 = hn::BitCast(d64, hn::InterleaveUpper(d, x0, x1));
+  const auto up23 = hn::BitCast(d64, hn::InterleaveUpper(d, x2, x3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, low01, low23)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, low01, low23)), d, to + row);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, up01, up23)), d, to + 2 * row);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, up01, up23)), d, to + 3 * row);
+}
+HWY_INLINE void turn(const double* b, std::int64_t column, double* to, std::int64_t row) {
+  const hn::Full128<double> d;
+  const auto x0 = hn::LoadU(d, b), x1 = hn::LoadU(d, b + column);
+  hn::StoreU(hn::InterleaveLower(d, x0, x1), d, to);
+  hn::StoreU(hn::InterleaveUpper(d, x0, x1), d, to + row);
+}
+
+// A whole panel of columns that lie along k. Returns how many k are done.
+template <class T>
+std::int64_t turn_panel(const MatrixStrides& s, const T* b, std::int64_t count, T* to) {
+  constexpr std::int64_t kSide = 16 / sizeof(T);
+  const std::int64_t n = 2 * lanes<T>();
+  std::int64_t q = 0;
+  for (; q + kSide <= count; q += kSide)
+    for (std::int64_t j = 0; j < n; j += kSide)
+      turn(b + q + j * s.col, s.col, to + q * n + j, n);
+  return q;
+}
+#else
+template <class T>
+std::int64_t turn_panel(const MatrixStrides&, const T*, std::int64_t, T*) {
+  return 0;
+}
+#endif
+
+// Rows [from, from + count) of k of columns [0, width) of B as one panel, padded by
+// zeros.
+template <class T>
+void pack_panel(const MatrixStrides& s, const T* b, std::int64_t count,
+                std::int64_t width, T* to) {
+  const std::int64_t n = 2 * lanes<T>();
+  const Full<T> d;
+  std::int64_t q = 0;
+  if (width == n && s.row == 1) q = turn_panel(s, b, count, to);
+  for (to += q * n; q < count; ++q, to += n) {
+    const T* row = b + q * s.row;
+    if (width == n && s.col == 1) {
+      hn::StoreU(hn::LoadU(d, row), d, to);
+      hn::StoreU(hn::LoadU(d, row + n / 2), d, to + n / 2);
+      continue;
+    }
+    for (std::int64_t j = 0; j < width; ++j) to[j] = row[j * s.col];
+    for (std::int64_t j = width; j < n; ++j) to[j] = T(0);
+  }
+}
+
+// A tile: C [m, n] with unit column stride, cut along k by the caller.
+template <class T>
+struct Tile {
+  std::int64_t m, n, k;
+  const T* a;
+  std::int64_t a_row, a_col;
+  T* c;
+  std::int64_t c_row;
+  Finish<T> f;
+};
+
+// Rows in nearly equal groups of at most kRows.
+std::int64_t group_size(std::int64_t m) {
+  const std::int64_t groups = (m + kRows - 1) / kRows;
+  return (m + groups - 1) / groups;
+}
+
+// Columns of the last, partial panel: through a full-width copy of C.
+template <class T>
+void edge_panel(const Tile<T>& t, const Panels<T>& b, std::int64_t column) {
+  constexpr std::int64_t kMax = 2 * HWY_MAX_BYTES / sizeof(T);
+  const std::int64_t width = t.n - column;
+  T copy[kRows * kMax], bias[kMax] = {};
+  Finish<T> f = t.f;
+  if (f.bias != nullptr) {
+    std::copy_n(f.bias + column, width, bias);
+    f.bias = bias;
+  }
+  const std::int64_t group = group_size(t.m);
+  for (std::int64_t i = 0; i < t.m; i += group) {
+    const std::int64_t rows = std::min(group, t.m - i);
+    T* c = t.c + i * t.c_row + column;
+    std::fill_n(copy, rows * kMax, T(0));
+    const bool reads = !f.first || f.beta != T(0);
+    for (std::int64_t r = 0; reads && r < rows; ++r)
+      std::copy_n(c + r * t.c_row, width, copy + r * kMax);
+    narrow<T>(rows)(t.k, t.a + i * t.a_row, t.a_row, t.a_col, b, copy, kMax, f);
+    for (std::int64_t r = 0; r < rows; ++r)
+      std::copy_n(copy + r * kMax, width, c + r * t.c_row);
+  }
+}
+
+// `count` whole panels from `column` on.
+template <class T>
+void whole_panels(const Tile<T>& t, Panels<T> b, std::int64_t column,
+                  std::int64_t count) {
+  const std::int64_t width = 2 * lanes<T>();
+  const std::int64_t group = group_size(t.m);
+  const std::int64_t together = t.m <= 3 ? wide_panels(t.m) : 1;
+  for (std::int64_t p = 0; p < count;) {
+    const bool several = together > 1 && p + together <= count;
+    const std::int64_t step = several ? together : 1;
+    Finish<T> f = t.f;
+    if (f.bias != nullptr) f.bias += column;
+    for (std::int64_t i = 0; i < t.m; i += group) {
+      const std::int64_t rows = std::min(group, t.m - i);
+      const Micro<T> kernel = several ? wide<T>(rows) : narrow<T>(rows);
+      kernel(t.k, t.a + i * t.a_row, t.a_row, t.a_col, b, t.c + i * t.c_row + column,
+             t.c_row, f);
+    }
+    p += step;
+    column += step * width;
+    b.b += step * b.panel;
+  }
+}
+
+template <class T>
+void cut_of_k(const Tile<T>& t, const MatrixStrides& s, const T* b, bool packed,
+              std::int64_t packed_panel, T* scratch) {
+  const std::int64_t width = 2 * lanes<T>();
+  const std::int64_t whole = t.n / width;
+  if (packed) {
+    whole_panels(t, {b, width, packed_panel}, 0, whole);
+    if (whole * width < t.n)
+      edge_panel(t, {b + whole * packed_panel, width, packed_panel}, whole * width);
+    return;
+  }
+  // Few rows do not repay a copy of B.
+  const bool direct = s.col == 1 && t.m <= kDirectRows;
+  if (direct) whole_panels(t, {b, s.row, width}, 0, whole);
+  for (std::int64_t p = direct ? whole : 0; p * width < t.n; ++p) {
+    const std::int64_t columns = std::min(width, t.n - p * width);
+    pack_panel(s, b + p * width * s.col, t.k, columns, scratch);
+    const Panels<T> panel{scratch, width, width};
+    if (columns == width)
+      whole_panels(t, panel, p * width, 1);
+    else
+      edge_panel(t, panel, p * width);
+  }
+}
+
+template <class T>
+void tile_product(const TileProduct& p, std::byte* scratch) {
+  const auto* a = static_cast<const T*>(p.a);
+  const auto* b = static_cast<const T*>(p.b);
+  T* panel = reinterpret_cast<T*>(scratch);
+  for (std::int64_t from = 0; from < p.k || from == 0; from += kDepth) {
+    Tile<T> t{p.m,
+              p.n,
+              std::min(kDepth, p.k - from),
+              a + from * p.a_strides.col,
+              p.a_strides.row,
+              p.a_strides.col,
+              static_cast<T*>(p.c),
+              p.c_row,
+              {static_cast<T>(p.alpha), static_cast<T>(p.beta), from == 0,
+               static_cast<const T*>(p.bias)}};
+    if (p.packed_panel != 0) {
+      cut_of_k(t, p.b_strides, b + from * 2 * lanes<T>(), true, p.packed_panel, panel);
+    } else {
+      cut_of_k(t, p.b_strides, b + from * p.b_strides.row, false, 0, panel);
+    }
+  }
+}
+
+}  // namespace
+
+void gemm_tile_f32(const TileProduct& p, std::byte* scratch) {
+  tile_product<float>(p, scratch);
+}
+void gemm_tile_f64(const TileProduct& p, std::byte* scratch) {
+  tile_product<double>(p, scratch);
+}
+std::int64_t gemm_panel_f32() { return 2 * lanes<float>(); }
+std::int64_t gemm_panel_f64() { return 2 * lanes<double>(); }
+
+void gemm_pack_f32(const MatrixStrides& s, const void* b, std::int64_t k,
+                   std::int64_t width, void* to) {
+  pack_panel(s, static_cast<const float*>(b), k, width, static_cast<float*>(to));
+}
+void gemm_pack_f64(const MatrixStrides& s, const void* b, std::int64_t k,
+                   std::int64_t width, void* to) {
+  pack_panel(s, static_cast<const double*>(b), k, width, static_cast<double*>(to));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace braintrace
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace braintrace {
+
+HWY_EXPORT(gemm_tile_f32);
+HWY_EXPORT(gemm_tile_f64);
+HWY_EXPORT(gemm_panel_f32);
+HWY_EXPORT(gemm_panel_f64);
+HWY_EXPORT(gemm_pack_f32);
+HWY_EXPORT(gemm_pack_f64);
+
+void gemm_tile(DType dtype, const TileProduct& p, std::byte* scratch) {
+  if (dtype == DType::f32) return HWY_DYNAMIC_DISPATCH(gemm_tile_f32)(p, scratch);
+  HWY_DYNAMIC_DISPATCH(gemm_tile_f64)(p, scratch);
+}
+
+std::int64_t gemm_panel(DType dtype) {
+  if (dtype == DType::f32) return HWY_DYNAMIC_DISPATCH(gemm_panel_f32)();
+  return HWY_DYNAMIC_DISPATCH(gemm_panel_f64)();
+}
+
+void gemm_pack(DType dtype, const MatrixStrides& s, const void* b, std::int64_t k,
+               std::int64_t width, void* to) {
+  if (dtype == DType::f32) return HWY_DYNAMIC_DISPATCH(gemm_pack_f32)(s, b, k, width, to);
+  HWY_DYNAMIC_DISPATCH(gemm_pack_f64)(s, b, k, width, to);
+}
+
+}  // namespace braintrace
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The vector code behind gemm: one tile of C on one thread.
+#include <cstddef>
+#include <cstdint>
+
+#include "braintrace/run/gemm.h"
+
+namespace braintrace {
+
+inline constexpr std::int64_t kDepth = 384;      // k is cut here, sums go through C
+inline constexpr std::int64_t kDirectRows = 36;  // with more rows B is copied first
+// Room for one panel of B.
+inline constexpr std::size_t kPanelScratch = std::size_t{1} << 16;
+
+struct TileProduct {
+  std::int64_t m, n, k;
+  const void* a;
+  MatrixStrides a_strides;
+  const void* b;
+  MatrixStrides b_strides;
+  std::int64_t packed_panel;  // B is packed: elements per panel; 0: strides count
+  void* c;                    // unit column stride
+  std::int64_t c_row;
+  const void* bias;  // or null
+  double alpha, beta;
+};
+
+// f32 or f64. `scratch` holds kPanelScratch bytes.
+void gemm_tile(DType dtype, const TileProduct& p, std::byte* scratch);
+
+// Columns of a packed panel; a panel holds k rows of that many, zeros at the end.
+std::int64_t gemm_panel(DType dtype);
+void gemm_pack(DType dtype, const MatrixStrides& s, const void* b, std::int64_t k,
+               std::int64_t width, void* to);
+
+}  // namespace braintrace

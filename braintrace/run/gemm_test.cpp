@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/run/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "braintrace/run/event_gemm.h"
+#include "braintrace/run/gemm_impl.h"
+#include "braintrace/run/thread_pool.h"
+#include "braintrace/testing/tolerance.h"
+
+using namespace braintrace;
+
+namespace {
+
+template <class T>
+std::vector<T> numbers(std::int64_t n, unsigned seed, double zeros = 0) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> uniform(-2, 2), share(0, 1);
+  std::vector<T> v(static_cast<std::size_t>(n));
+  for (T& x : v) {
+    const double value = uniform(random);
+    x = share(random) < zeros ? T(0)
+                              : static_cast<T>(std::is_integral_v<T> ? 9 * value : value);
+  }
+  return v;
+}
+
+enum class Lies { by_row, by_column, apart };
+
+// Strides of an r x c matrix; `apart` leaves gaps in both directions.
+MatrixStrides strides(std::int64_t r, std::int64_t c, Lies how) {
+  if (how == Lies::by_row) return {c, 1, r * c};
+  if (how == Lies::by_column) return {1, r, r * c};
+  return {2 * c + 3, 2, r * (2 * c + 3)};
+}
+
+template <class T>
+struct Problem {
+  GemmSpec s;
+  std::vector<T> a, b, c, bias;
+  Problem(GemmSpec spec, Lies la, Lies lb, Lies lc = Lies::by_row, double zeros = 0)
+      : s(spec) {
+    s.dtype = dtype_of<T>;
+    s.a = strides(s.m, s.k, la);
+    s.b = strides(s.k, s.n, lb);
+    s.c = strides(s.m, s.n, lc);
+    a = numbers<T>(s.a.batch * s.batch + 1, 1, zeros);
+    b = numbers<T>(s.b.batch * s.batch + 1, 2);
+    c = numbers<T>(s.c.batch * s.batch + 1, 3);
+    bias = numbers<T>(s.n, 4);
+  }
+};
+
+// The largest distance to the plain sum in double, relative to the sum of magnitudes.
+template <class T>
+double worst(const Problem<T>& p, const std::vector<T>& got, bool with_bias) {
+  const GemmSpec& s = p.s;
+  double bad = 0;
+  for (std::int64_t e = 0; e < s.batch * s.m * s.n; ++e) {
+    const std::int64_t l = e / (s.m * s.n), i = e / s.n % s.m, j = e % s.n;
+    double sum = 0, size = 1;
+    for (std::int64_t q = 0; q < s.k; ++q) {
+      const double x = static_cast<double>(
+          p.a[static_cast<std::size_t>(l * s.a.batch + i * s.a.row + q * s.a.col)]);
+      const double y = static_cast<double>(
+          p.b[static_cast<std::size_t>(l * s.b.batch + q * s.b.row + j * s.b.col)]);
+      sum += x * y;
+      size += std::abs(x * y);
+    }
+    const auto at = static_cast<std::size_t>(l * s.c.batch + i * s.c.row + j * s.c.col);
+    double want = s.alpha * sum;
+    if (s.beta != 0) want += s.beta * static_cast<double>(p.c[at]);
+    if (with_bias) want += static_cast<double>(p.bias[static_cast<std::size_t>(j)]);
+    bad = std::max(bad, std::abs(static_cast<double>(got[at]) - want) / size);
+  }
+  return bad;
+}
+
+template <class T>
+std::vector<T> product(const Problem<T>& p, ThreadPool& pool, bool with_bias = false) {
+  std::vector<T> c = p.c;
+  gemm(p.s, p.a.data(), p.b.data(), c.data(), pool, with_bias ? p.bias.data() : nullptr);
+  return c;
+}
+
+template <class T>
+std::vector<T> packed_product(const Problem<T>& p, ThreadPool& pool) {
+  std::vector<T> packed(packed_b_bytes(p.s) / sizeof(T));
+  GemmSpec s = p.s;
+  s.b.batch = 0;
+  pack_b(s, p.b.data(), packed.data());
+  std::vector<T> c = p.c;
+  gemm_packed(s, p.a.data(), packed.data(), c.data(), pool);
+  return c;
+}
+
+constexpr double kTolerance[] = {tol::f32, tol::f64};
+
+template <class T>
+void check_shapes() {
+  ThreadPool pool;
+  const double tolerance = kTolerance[sizeof(T) == 8];
+  const Lies all[] = {Lies::by_row, Lies::by_column, Lies::apart};
+  for (std::int64_t m : {1, 2, 3, 4, 6, 7, 16, 37})
+    for (std::int64_t n : {1, 8, 15, 16, 33, 64, 130})
+      for (std::int64_t k : {0, 1, 5, 17, 390})
+        for (Lies la : all)
+          for (Lies lb : all) {
+            const Problem<T> p({.m = m, .n = n, .k = k}, la, lb);
+            const std::vector<T> got = product(p, pool);
+            INFO(m << " x " << n << " x " << k << ", A " << int(la) << ", B " << int(lb));
+            REQUIRE(worst(p, got, false) < tolerance);
+            REQUIRE(packed_product(p, pool) == got);
+          }
+}
+
+}  // namespace
+
+TEST_CASE("f32 products of all layouts equal a plain sum, packed or not") {
+  check_shapes<float>();
+}
+
+TEST_CASE("f64 products of all layouts equal a plain sum, packed or not") {
+  check_shapes<double>();
+}
+
+TEST_CASE("alpha, beta and bias enter once, also when k is cut") {
+  ThreadPool pool;
+  for (std::int64_t k : {3, 900})
+    for (double beta : {0.0, 1.0, -0.5}) {
+      const Problem<double> p({.m = 9, .n = 21, .k = k, .alpha = 1.5, .beta = beta},
+                              Lies::by_row, Lies::by_row);
+      CHECK(worst(p, product(p, pool, true), true) < tol::f64);
+    }
+}
+
+TEST_CASE("beta 0 does not read C") {
+  ThreadPool pool;
+  Problem<float> p({.m = 7, .n = 19, .k = 4}, Lies::by_row, Lies::by_row);
+  std::fill(p.c.begin(), p.c.end(), std::nanf(""));
+  CHECK(worst(p, product(p, pool), false) < tol::f32);
+}
+
+TEST_CASE("an empty sum leaves the bias") {
+  ThreadPool pool;
+  const Problem<float> p({.m = 2, .n = 3, .k = 0}, Lies::by_row, Lies::by_row);
+  const std::vector<float> got = product(p, pool, true);
+  for (std::size_t i = 0; i < 6; ++i) CHECK(got[i] == p.bias[i % 3]);
+}
+
+TEST_CASE("products without elements do nothing") {
+  ThreadPool pool;
+  for (const GemmSpec& s :
+       {GemmSpec{.m = 0, .n = 3, .k = 2}, GemmSpec{.m = 3, .n = 0, .k = 2},
+        GemmSpec{.m = 3, .n = 2, .k = 2, .batch = 0}}) {
+    const Problem<float> p(s, Lies::by_row, Lies::by_row);
+    CHECK(product(p, pool) == p.c);
+  }
+}
+
+TEST_CASE("batches of products are separate") {
+  ThreadPool pool;
+  const Problem<float> p({.m = 5, .n = 12, .k = 8, .batch = 7}, Lies::by_column,
+                         Lies::by_row);
+  CHECK(worst(p, product(p, pool), false) < tol::f32);
+}
+
+TEST_CASE("results may have gaps between columns") {
+  ThreadPool pool;
+  const Problem<double> p({.m = 5, .n = 12, .k = 8}, Lies::by_row, Lies::by_row,
+                          Lies::apart);
+  CHECK(worst(p, product(p, pool), false) < tol::f64);
+}
+
+TEST_CASE("integer products wrap around") {
+  ThreadPool pool;
+  Problem<std::int32_t> p({.m = 3, .n = 4, .k = 5}, Lies::by_row, Lies::by_row);
+  CHECK(worst(p, product(p, pool), false) == 0);
+  p.a[0] = 2000000000;
+  p.b[0] = 3;
+  CHECK_NOTHROW(product(p, pool));
+}
+
+TEST_CASE("integers and spread results have no packed form") {
+  const Problem<std::int32_t> integers({.m = 3, .n = 4, .k = 5}, Lies::by_row,
+                                       Lies::by_row);
+  const Problem<float> spread({.m = 3, .n = 4, .k = 5}, Lies::by_row, Lies::by_row,
+                              Lies::apart);
+  const Problem<float> plain({.m = 3, .n = 4, .k = 5}, Lies::by_row, Lies::by_row);
+  CHECK(packed_b_bytes(integers.s) == 0);
+  CHECK(packed_b_bytes(spread.s) == 0);
+  CHECK(packed_b_bytes(plain.s) > 0);
+}
+
+TEST_CASE("products have the same bits at any number of threads") {
+  ThreadPool one(1), two(2), four(4);
+  for (const GemmSpec& s :
+       {GemmSpec{.m = 500, .n = 401, .k = 700}, GemmSpec{.m = 16, .n = 1500, .k = 600},
+        GemmSpec{.m = 64, .n = 64, .k = 64, .batch = 40}}) {
+    const Problem<float> p(s, Lies::by_column, Lies::by_row);
+    REQUIRE(gemm_ns(p.s) > kSharedWork);
+    const std::vector<float> want = product(p, one);
+    CHECK(product(p, two) == want);
+    CHECK(product(p, four) == want);
+  }
+}
+
+TEST_CASE("a row of a product does not depend on the rows beside it") {
+  ThreadPool pool;
+  const Problem<float> p({.m = 37, .n = 70, .k = 130}, Lies::by_row, Lies::by_row);
+  const std::vector<float> all = product(p, pool);
+  GemmSpec one = p.s;
+  one.m = 1;
+  std::vector<float> row(70);
+  for (std::int64_t i = 0; i < 37; ++i) {
+    gemm(one, p.a.data() + i * p.s.a.row, p.b.data(), row.data(), pool);
+    CHECK(std::memcmp(row.data(), all.data() + i * 70, 70 * sizeof(float)) == 0);
+  }
+}
+
+TEST_CASE("sparse left factors give the product, below and above the break-even") {
+  ThreadPool one(1), two(2);
+  for (double zeros : {0.0, 0.5, 0.9, 1.0}) {
+    const Problem<double> p({.m = 33, .n = 47, .k = 60, .alpha = 2, .beta = 0.5},
+                            Lies::by_row, Lies::by_row, Lies::by_row, zeros);
+    std::vector<double> c = p.c, d = p.c;
+    gemm_events(p.s, p.a.data(), p.b.data(), c.data(), one, p.bias.data());
+    gemm_events(p.s, p.a.data(), p.b.data(), d.data(), two, p.bias.data());
+    CHECK(worst(p, c, true) < tol::f64);
+    CHECK(c == d);
+  }
+}
+
+TEST_CASE("few events skip infinite weights") {
+  ThreadPool pool;
+  Problem<float> p({.m = 2, .n = 3, .k = 40}, Lies::by_row, Lies::by_row, Lies::by_row,
+                   1);
+  p.b[0] = INFINITY;
+  std::vector<float> c = p.c;
+  gemm_events(p.s, p.a.data(), p.b.data(), c.data(), pool);
+  for (std::size_t i = 0; i < 6; ++i) CHECK(c[i] == 0);
+}
