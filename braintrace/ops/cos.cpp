@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = cos(x), element by element.
-#include <cmath>
-
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
 
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
-  map_float(k, [](auto x) { return std::cos(x); });
-}
+void eval(const Kernel& k) { map_math(k, SimdFn::cos); }
 
 std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
   return scaled(dx[0], -sin(s.in[0]));

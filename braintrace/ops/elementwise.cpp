@@ -125,6 +125,13 @@ Value elementwise_boolean(const OpDef& op, std::vector<Arg> args) {
   return elementwise(op, std::move(args));
 }
 
+void map_math(const Kernel& k, SimdFn f) {
+  const auto n = static_cast<std::size_t>(k.out[0].size());
+  if (k.out[0].dtype() == DType::f64)
+    return simd_math(f, k.in[0].data<double>(), k.out[0].mutable_data<double>(), n);
+  simd_math(f, k.in[0].data<float>(), k.out[0].mutable_data<float>(), n);
+}
+
 std::vector<Tangent> scaled(const Tangent& dx, const Value& d) {
   if (!dx) return {std::nullopt};
   return {d * *dx};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What element-by-element op files share: type rules, eval loops, operand preparation.
+#include "braintrace/array/simd_math.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ir/op_def.h"
 #include "braintrace/ops/ops.h"
@@ -80,6 +81,8 @@ void map2_number(const Kernel& k, F f) {
   if (k.out[0].dtype() == DType::i32) return map2<std::int32_t>(k, f);
   map2_float(k, f);
 }
+// An elementary function, by the routine every executor shares. Needs: same_float.
+void map_math(const Kernel& k, SimdFn f);
 // Any type in, boolean out.
 template <class F>
 void compare(const Kernel& k, F f) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = erf(x), element by element.
-#include <cmath>
 #include <numbers>
 
 #include "braintrace/ops/elementwise.h"
@@ -9,9 +8,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
-  map_float(k, [](auto x) { return std::erf(x); });
-}
+void eval(const Kernel& k) { map_math(k, SimdFn::erf); }
 
 // dy = 2/sqrt(pi) exp(-x^2) dx.
 std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = ln(1 + x), exact near 0.
-#include <cmath>
-
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
 
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
-  map_float(k, [](auto x) { return std::log1p(x); });
-}
+void eval(const Kernel& k) { map_math(k, SimdFn::log1p); }
 
 std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
   if (!dx[0]) return {std::nullopt};

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = 1 / (1 + e^-x). Only exp(-|x|) is taken, so nothing overflows.
-#include <cmath>
-
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
 
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
-  map_float(k, []<class T>(T x) {
-    const T e = std::exp(-std::abs(x));
-    return (x < 0 ? e : T(1)) / (T(1) + e);
-  });
-}
+void eval(const Kernel& k) { map_math(k, SimdFn::sigmoid); }
 
 // dy = y (1 - y) dx.
 std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {

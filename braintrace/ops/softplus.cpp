@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = ln(1 + e^x), as max(x, 0) + log1p(exp(-|x|)): nothing overflows.
-#include <cmath>
-
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
 
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
-  map_float(k, []<class T>(T x) {
-    return (x > 0 ? x : T(0)) + std::log1p(std::exp(-std::abs(x)));
-  });
-}
+void eval(const Kernel& k) { map_math(k, SimdFn::softplus); }
 
 // dy = sigmoid(x) dx.
 std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
