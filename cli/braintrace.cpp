@@ -3,6 +3,7 @@
 // model or format).
 #include <fstream>
 
+#include "bench.h"
 #include "show.h"
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -20,7 +21,8 @@ constexpr const char* kExamples =
     "  braintrace show --model single_rnn\n"
     "  braintrace show --model two_layer_gru --compat --verbose 2\n"
     "  braintrace show --model conv_rnn --format html --out conv_rnn.html\n"
-    "  braintrace show --model my_model.json --set weight_paths=local --format svg\n";
+    "  braintrace show --model my_model.json --set weight_paths=local --format svg\n"
+    "  braintrace bench --model gru --n-rec 256 --batch 16 --algorithm d_rtrl\n";
 
 void add_show(CLI::App& app, cli::ShowRequest& request, std::string& out) {
   CLI::App* show = app.add_subcommand("show", "compile a model and show its graph");
@@ -77,14 +79,25 @@ int main(int argc, char** argv) {
   cli::ShowRequest request;
   std::string out;
   add_show(app, request, out);
+  cli::BenchRequest bench_request;
+  const CLI::App* bench = cli::add_bench(app, bench_request);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
     const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
-    return complain(kWrongUse,
-                    unknown ? fmt::format("unknown command '{}'; there is: show", argv[1])
-                            : std::string(e.what()));
+    return complain(
+        kWrongUse,
+        unknown ? fmt::format("unknown command '{}'; there are: show, bench", argv[1])
+                : std::string(e.what()));
+  }
+  if (bench->parsed()) {
+    try {
+      write(cli::bench(bench_request), "");
+      return 0;
+    } catch (const std::exception& e) {
+      return complain(kFailed, e.what());
+    }
   }
   cli::LoadedModel model;
   CompileOptions options;

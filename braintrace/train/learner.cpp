@@ -165,7 +165,7 @@ void Learner::set_modulator(const std::optional<Array>& modulator) {
   const DType dtype = impl_->rule->scalar_dtype();
   std::optional<Type> type;
   if (modulator) type = Type{dtype, modulator->shape()};
-  if (type != impl_->rule->modulator) impl_->programs.clear();
+  if (type != impl_->rule->modulator) impl_->forget_programs();
   impl_->rule->modulator = type;
   if (modulator)
     impl_->rule_inputs["modulator"] = modulator->astype(dtype).contiguous();
@@ -179,13 +179,14 @@ void Learner::set_rule_input(const std::string& name, const Array& value) {
 
 void Learner::set_feedback(FeedbackMatrices matrices) {
   impl_->rule->feedback = std::move(matrices);
-  impl_->programs.clear();
+  impl_->forget_programs();
 }
 
 const ETraceGraph& Learner::graph() const { return impl_->rule->graph(); }
 const Algorithm& Learner::algorithm() const { return impl_->algorithm; }
 const LearnerOptions& Learner::options() const { return impl_->options; }
 const CompiledRule& Learner::rule() const { return *impl_->rule; }
+const StepProgram* Learner::last_program() const { return impl_->last; }
 Module& Learner::model() const { return impl_->model; }
 CompilationReport Learner::report() const { return CompilationReport(graph()); }
 

@@ -124,6 +124,8 @@ class Learner {
   Module& model() const;
   CompilationReport report() const;
   std::string show_graph(int verbose = 1, std::ostream* out = nullptr) const;
+  // The program of the newest call; null before the first. For reports and timing.
+  const StepProgram* last_program() const;
   bool is_batched() const { return options().batch_size.has_value(); }
 
  private:

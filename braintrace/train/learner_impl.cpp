@@ -61,7 +61,7 @@ void Learner::Impl::compile(const std::vector<Array>& args) {
     init.seed.reset();  // the parameters stay
     init_all_states(model, init);
   }
-  programs.clear();
+  forget_programs();
   clear_traces();
 }
 
@@ -97,6 +97,11 @@ void Learner::Impl::rebatch(std::int64_t batch_size) {
   compile(args);
   rule->modulator = modulator;
   rule->feedback = std::move(feedback);
+}
+
+void Learner::Impl::forget_programs() {
+  programs.clear();
+  last = nullptr;
 }
 
 void Learner::Impl::clear_traces() {
@@ -269,6 +274,7 @@ void Learner::Impl::call(Executable& e, std::span<const Array> args,
                   fmt::format("{}: an earlier call failed half way and the traces are "
                               "lost; call reset_state() first",
                               caller));
+  last = &e.program();
   bind(e, args, loss_weights, caller);
   e.check(caller);
   const bool in_place = e.moves_traces_in_place() && !options.learning.check_finite;

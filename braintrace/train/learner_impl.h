@@ -22,12 +22,14 @@ struct Learner::Impl {
   bool broken = false;  // a run failed while it held the only copy of the traces
   std::map<std::string, Array> rule_inputs;
   std::map<std::uint64_t, std::shared_ptr<Executable>> programs;  // by structural hash
+  const StepProgram* last = nullptr;                              // of the newest call
   LossTracer* tracer = nullptr;  // while a loss is traced
   bool tracing_window = false;
 
   void compile(const std::vector<Array>& args);
   void rebatch(std::int64_t batch_size);
   void clear_traces();
+  void forget_programs();
   // Float arguments take the element type of the compiled ones.
   std::vector<Array> cast(const std::vector<Array>& args) const;
   std::optional<std::int64_t> lanes() const;

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+
+#include "allocations.h"
+#include "bench_models.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "braintrace/algo/algorithm_names.h"
+#include "braintrace/nn/model_registry.h"
+#include "braintrace/run/product_bound.h"
+#include "braintrace/run/thread_pool.h"
+#include "braintrace/train/learner.h"
+#include "braintrace/train/losses.h"
+#include "braintrace/train/optimizers.h"
+
+namespace braintrace::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double peak_rss_mb() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmHWM:", 0) == 0) return std::atof(line.c_str() + 6) / 1024;
+  return 0;
+}
+
+double percentile(std::vector<double> values, double p) {
+  std::sort(values.begin(), values.end());
+  const double at = p * static_cast<double>(values.size() - 1);
+  return values[static_cast<std::size_t>(at + 0.5)];
+}
+
+Algorithm algorithm_of(const BenchRequest& r) {
+  if (r.algorithm == "forward") return BPTT{};
+  AlgorithmArgs args;
+  if (r.algorithm == "pp_prop" || r.algorithm == "es_d_rtrl" || r.algorithm == "hybrid")
+    args.decay_or_rank = 0.9;
+  return algorithm_by_name(r.algorithm, args);
+}
+
+LearnerOptions options_of(const BenchRequest& r) {
+  LearnerOptions o{.batch_size = r.batch, .seed = 1};
+  o.dtype = r.dtype == "f64" ? DType::f64 : DType::f32;
+  o.threads = r.threads;
+  if (r.compat) o = compat(o);
+  for (const std::string& s : r.set) {
+    const std::size_t eq = s.find('=');
+    BT_REQUIRE(eq != std::string::npos,
+               fmt::format("bench: --set needs name=value, got '{}'", s));
+    if (!set_option(o.learning, s.substr(0, eq), s.substr(eq + 1)))
+      set_option(o.graph, s.substr(0, eq), s.substr(eq + 1));
+  }
+  return o;
+}
+
+class Bench {
+ public:
+  explicit Bench(const BenchRequest& r)
+      : request_(r),
+        options_(options_of(r)),
+        xs_(bench_inputs(r, *options_.dtype)),
+        ys_(bench_targets(r, *options_.dtype)) {
+    Shape example = bench_input(r);
+    example.insert(example.begin(), r.batch);
+    const auto start = Clock::now();
+    model_ = nn::build_model(bench_model(r));
+    learner_ = std::make_unique<Learner>(*model_, algorithm_of(r),
+                                         std::vector{zeros(example)}, options_);
+    compile_s_ = seconds_since(start);
+    rate_ = tune_spike_rate(r, *model_, *learner_, xs_);
+  }
+
+  nlohmann::ordered_json run() {
+    if (request_.algorithm == "forward") return forward();
+    if (request_.mode == "window") return window();
+    if (request_.mode == "online" || request_.mode == "stream") return per_step();
+    throw UserError(fmt::format(
+        "bench: --mode must be window, online or stream, got '{}'", request_.mode));
+  }
+
+ private:
+  PairLoss loss() {
+    return [this](const Value& x, const Value& y) { return mse((*learner_)(x), y); };
+  }
+
+  nlohmann::ordered_json report(const std::vector<double>& step_seconds,
+                                double allocations,
+                                const std::vector<ProductShape>& products,
+                                double steps_per_run) {
+    const double best = *std::min_element(step_seconds.begin(), step_seconds.end());
+    double flops = 0;
+    for (const ProductShape& p : products) flops += p.flops() / steps_per_run;
+    const double bound = seconds_of_products(products, request_.threads) / steps_per_run;
+    nlohmann::ordered_json j;
+    j["model"] = request_.model;
+    j["algorithm"] = request_.algorithm;
+    j["mode"] = request_.mode;
+    j["n_in"] = request_.n_in;
+    j["n_rec"] = request_.n_rec;
+    j["n_out"] = request_.n_out;
+    j["batch"] = request_.batch;
+    j["steps"] = request_.steps;
+    j["window"] = window_;
+    j["layers"] = request_.layers;
+    j["threads"] = request_.threads > 0 ? request_.threads : default_threads();
+    j["dtype"] = request_.dtype;
+    j["estimator"] = request_.compat ? "compat" : "default";
+    j["weight_paths"] = request_.compat ? "exclude" : "auto";
+    j["spike_rate"] = rate_;
+    j["compile_ms"] = compile_s_ * 1e3;
+    j["step_us_min"] = best * 1e6;
+    j["step_us_median"] = percentile(step_seconds, 0.5) * 1e6;
+    j["peak_rss_mb"] = peak_rss_mb();
+    j["allocations_per_step"] = allocations;
+    j["gflops"] = best > 0 ? flops / best * 1e-9 : 0;
+    j["gemm_bound_us"] = bound * 1e6;
+    return j;
+  }
+
+  nlohmann::ordered_json window() {
+    GradOptions o{.window = request_.window};
+    o.carry_traces = request_.window == 0 || request_.window < request_.steps;
+    o.reduction = Reduction::sum;
+    std::vector<double> seconds;
+    double allocations = 0;
+    for (std::int64_t i = 0; i <= request_.repeat; ++i) {
+      const std::int64_t before = allocations_so_far();
+      const auto start = Clock::now();
+      learner_->etrace_grad(xs_, ys_, loss(), o);
+      const double s = seconds_since(start) / static_cast<double>(request_.steps);
+      if (i == 0) compile_s_ += s * static_cast<double>(request_.steps);
+      if (i > 0) seconds.push_back(s);
+      allocations = static_cast<double>(allocations_so_far() - before) /
+                    static_cast<double>(request_.steps);
+    }
+    const StepProgram* last = learner_->last_program();
+    window_ = last->steps;
+    return report(seconds, allocations, products_of(last->graph),
+                  static_cast<double>(last->steps));
+  }
+
+  nlohmann::ordered_json per_step() {
+    const std::vector<Array> first = {row(xs_, 0).contiguous(), row(ys_, 0).contiguous()};
+    const auto start = Clock::now();
+    LossHandle handle = learner_->trace_loss(
+        [&](const Values& in) {
+          return LossResult{.loss = loss()(in[0], in[1]), .results = {}};
+        },
+        first);
+    compile_s_ += seconds_since(start);
+    Optimizer optimizer(SGD{.lr = 1e-4});
+    std::vector<std::vector<Array>> data;
+    for (std::int64_t t = 0; t < request_.steps; ++t)
+      data.push_back({row(xs_, t).contiguous(), row(ys_, t).contiguous()});
+    std::vector<double> seconds, latency;
+    double allocations = 0;
+    for (std::int64_t i = 0; i <= request_.repeat; ++i) {
+      const std::int64_t before = allocations_so_far();
+      const auto begin = Clock::now();
+      for (const std::vector<Array>& args : data) {
+        const auto call = Clock::now();
+        const StepGradient g = learner_->step_grad(args, handle);
+        if (request_.mode == "online") optimizer.update(*model_, *g.gradients);
+        if (i > 0) latency.push_back(seconds_since(call));
+      }
+      if (i > 0)
+        seconds.push_back(seconds_since(begin) / static_cast<double>(request_.steps));
+      allocations = static_cast<double>(allocations_so_far() - before) /
+                    static_cast<double>(request_.steps);
+    }
+    window_ = 1;
+    nlohmann::ordered_json j =
+        report(seconds, allocations, products_of(handle.graph()), 1);
+    j["latency_us"] = {{"p50", percentile(latency, 0.5) * 1e6},
+                       {"p99", percentile(latency, 0.99) * 1e6},
+                       {"max", percentile(latency, 1) * 1e6}};
+    return j;
+  }
+
+  nlohmann::ordered_json forward() {
+    std::vector<double> seconds;
+    double allocations = 0;
+    for (std::int64_t i = 0; i <= request_.repeat; ++i) {
+      const std::int64_t before = allocations_so_far();
+      const auto begin = Clock::now();
+      learner_->etrace_evolve(std::vector{xs_}, {.chunk_size = request_.steps});
+      if (i > 0)
+        seconds.push_back(seconds_since(begin) / static_cast<double>(request_.steps));
+      allocations = static_cast<double>(allocations_so_far() - before) /
+                    static_cast<double>(request_.steps);
+    }
+    window_ = request_.steps;
+    const StepProgram* last = learner_->last_program();
+    return report(seconds, allocations, products_of(last->graph),
+                  static_cast<double>(last->steps));
+  }
+
+  const BenchRequest& request_;
+  LearnerOptions options_;
+  Array xs_, ys_;
+  std::unique_ptr<Module> model_;
+  std::unique_ptr<Learner> learner_;
+  double compile_s_ = 0, rate_ = 0;
+  std::int64_t window_ = 0;
+};
+
+}  // namespace
+
+CLI::App* add_bench(CLI::App& app, BenchRequest& r) {
+  CLI::App* b =
+      app.add_subcommand("bench", "time a learning rule on a model of any size");
+  b->add_option("--model", r.model, "gru, rnn, lstm, lif, alif or conv")
+      ->check(CLI::IsMember({"gru", "rnn", "lstm", "lif", "alif", "conv"}));
+  b->add_option("--algorithm", r.algorithm, "a rule by name, bptt, or forward");
+  b->add_option("--mode", r.mode, "window, online (weights move at every step) or stream")
+      ->check(CLI::IsMember({"window", "online", "stream"}));
+  const auto size = CLI::Range(std::int64_t{1}, std::int64_t{1} << 24);
+  b->add_option("--n-in", r.n_in, "inputs (conv: side of the image)")->check(size);
+  b->add_option("--n-rec", r.n_rec, "recurrent units")->check(size);
+  b->add_option("--n-out", r.n_out, "outputs")->check(size);
+  b->add_option("--batch", r.batch, "samples")->check(size);
+  b->add_option("--steps", r.steps, "length of the sequence")->check(size);
+  b->add_option("--window", r.window, "steps per window; 0: chosen; --steps: one window")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24));
+  b->add_option("--layers", r.layers, "recurrent layers")->check(size);
+  b->add_option("--threads", r.threads, "0: as the environment says");
+  b->add_option("--repeat", r.repeat, "timed runs")->check(size);
+  b->add_option("--dtype", r.dtype, "element type")->check(CLI::IsMember({"f32", "f64"}));
+  b->add_flag("--compat", r.compat, "the reference's estimator");
+  b->add_option("--set", r.set, "an option, name=value (repeatable)");
+  b->add_flag("--json", r.json, "only the JSON line");
+  return b;
+}
+
+std::string bench(const BenchRequest& r) {
+  const nlohmann::ordered_json j = Bench(r).run();
+  std::string text;
+  if (!r.json)
+    text = fmt::format(
+        "{} {} {}: {:.2f} us per step (median {:.2f}); its products alone {:.2f} us\n",
+        r.model, r.algorithm, r.mode, j["step_us_min"].get<double>(),
+        j["step_us_median"].get<double>(), j["gemm_bound_us"].get<double>());
+  return text + j.dump() + "\n";
+}
+
+}  // namespace braintrace::cli

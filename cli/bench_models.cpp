@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench_models.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "braintrace/base/error.h"
+#include "braintrace/nn/nn.h"
+
+namespace braintrace::cli {
+namespace {
+
+std::string cell_stack(const BenchRequest& r, const std::string& cell) {
+  std::string layers;
+  for (std::int64_t i = 0; i < r.layers; ++i)
+    layers += fmt::format(
+        R"({{"name": "rnn{}", "class": "{}", "args": {{"in_size": {}, "out_size": {}}}}}, )",
+        r.layers == 1 ? "" : std::to_string(i + 1), cell, i == 0 ? r.n_in : r.n_rec,
+        r.n_rec);
+  return fmt::format(
+      R"({{"model": {{"kind": "sequential", "layers": [{}{{"name": "out", "class": "Linear", "args": {{"in_size": {}, "out_size": {}}}}}]}}}})",
+      layers, r.n_rec, r.n_out);
+}
+
+std::string spiking(const BenchRequest& r, const std::string& kind) {
+  BT_REQUIRE(r.layers == 1,
+             fmt::format("bench: {} has one layer, got --layers {}", r.model, r.layers));
+  return fmt::format(
+      R"({{"model": {{"kind": "{}", "n_in": {}, "n_rec": {}, "n_out": {}, "tau_mem": 20, "tau_syn": 10, "tau_out": 10, "V_th": 1}}}})",
+      kind, r.n_in, r.n_rec, r.n_out);
+}
+
+}  // namespace
+
+bool is_spiking(const BenchRequest& r) { return r.model == "lif" || r.model == "alif"; }
+
+std::string bench_model(const BenchRequest& r) {
+  if (r.model == "gru") return cell_stack(r, "GRUCell");
+  if (r.model == "rnn") return cell_stack(r, "VanillaRNNCell");
+  if (r.model == "lstm") return cell_stack(r, "LSTMCell");
+  if (r.model == "lif") return spiking(r, "lif_net");
+  if (r.model == "alif") return spiking(r, "alif_net");
+  if (r.model == "conv")
+    return fmt::format(
+        R"({{"model": {{"kind": "conv_rnn", "size": {}, "n_rec": {}, "n_out": {}}}}})",
+        r.n_in, r.n_rec, r.n_out);
+  throw UserError(fmt::format(
+      "bench: --model must be gru, rnn, lstm, lif, alif or conv, got '{}'", r.model));
+}
+
+Shape bench_input(const BenchRequest& r) {
+  return r.model == "conv" ? Shape{1, r.n_in, r.n_in} : Shape{r.n_in};
+}
+
+Array bench_inputs(const BenchRequest& r, DType dtype) {
+  Shape shape = bench_input(r);
+  shape.insert(shape.begin(), {r.steps, r.batch});
+  if (!is_spiking(r)) return random_normal(rng_key(1), shape, dtype);
+  const Array u = random_uniform(rng_key(1), shape, 0, 1, DType::f64);
+  Array spikes = zeros(shape, DType::f64);
+  for (std::int64_t i = 0; i < u.size(); ++i)
+    spikes.mutable_data<double>()[i] = u.data<double>()[i] < 0.1 ? 1 : 0;
+  return spikes.astype(dtype);
+}
+
+Array bench_targets(const BenchRequest& r, DType dtype) {
+  return random_normal(rng_key(2), {r.steps, r.batch, r.n_out}, dtype);
+}
+
+double tune_spike_rate(const BenchRequest& r, Module& model, Learner& learner,
+                       const Array& xs) {
+  if (!is_spiking(r)) return 0;
+  State& weight = state_at(model, Path{"lin", "weight"});
+  const State& potential = state_at(model, Path{"neu", "V"});
+  std::vector<Array> original;
+  for (std::size_t k = 0; k < weight.num_leaves(); ++k)
+    original.push_back(weight.stored(k));
+  const auto rate_at = [&](double scale) {
+    for (std::size_t k = 0; k < original.size(); ++k)
+      weight.store(k, (Value(original[k]) * scale).array());
+    init_all_states(model, {.batch_size = r.batch});
+    double fired = 0, seen = 0;
+    for (std::int64_t t = 0; t < std::min<std::int64_t>(r.steps, 60); ++t) {
+      learner.step({row(xs, t).contiguous()});
+      if (t < 20) continue;
+      const Array v = potential.stored();
+      for (std::int64_t i = 0; i < v.size(); ++i) fired += v.at(i) >= 1 ? 1 : 0;
+      seen += static_cast<double>(v.size());
+    }
+    return seen > 0 ? fired / seen : 0;
+  };
+  double low = 0.1, high = 200, rate = 0;
+  for (int i = 0; i < 14; ++i) {
+    const double scale = std::sqrt(low * high);
+    rate = rate_at(scale);
+    if (rate >= 0.15 && rate <= 0.20) break;
+    (rate < 0.175 ? low : high) = scale;
+  }
+  init_all_states(model, {.batch_size = r.batch});
+  learner.reset_state();
+  return rate;
+}
+
+}  // namespace braintrace::cli
