@@ -172,7 +172,22 @@ std::vector<std::unique_ptr<LearningRule>> hybrid_parts(const RuleContext& conte
 
 }  // namespace
 
+// Only a trace per weight entry can follow the sub-steps of an opened loop.
+static void check_loops(const RuleContext& context) {
+  if (!context.has_loops()) return;
+  const bool fits = context.algorithm().engine == Engine::param_dim &&
+                    context.config().recurrence_scope() == RecurrenceScope::diagonal;
+  const bool traceless = context.algorithm().engine == Engine::bptt ||
+                         context.algorithm().engine == Engine::exact_rtrl;
+  BT_REQUIRE_KIND(
+      fits || traceless, ErrorKind::not_implemented,
+      fmt::format("{}: a weight inside a long scan needs a per-parameter rule "
+                  "of diagonal scope (D_RTRL, EProp, ThreeFactor)",
+                  context.algorithm().name));
+}
+
 std::unique_ptr<LearningRule> make_rule(const RuleContext& context) {
+  check_loops(context);
   std::vector<std::size_t> all(context.relations().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   std::vector<std::unique_ptr<LearningRule>> parts;

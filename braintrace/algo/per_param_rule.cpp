@@ -9,7 +9,8 @@ PerParamRule::PerParamRule(const RuleContext& context, std::vector<std::size_t> 
     : LearningRule(context), kappa_(context.config().kappa().value_or(0)) {
   for (std::size_t r : relations) {
     const auto slots = static_cast<std::size_t>(context.relations()[r].num_slots());
-    entries_.push_back({r, num_slots_, slots});
+    entries_.push_back({r, num_slots_, slots,
+                        context.relations()[r].relation().control_flow_context.get()});
     num_slots_ += slots;
   }
 }
@@ -52,22 +53,62 @@ Value PerParamRule::carried(StepTerms& t, const Entry& e, std::int64_t slot,
   return d ? r.carried(slot, *d, loaded(eps, e)) : zeros_like(loaded(eps, e));
 }
 
+void PerParamRule::move(StepTerms& t, const Entry& e, std::vector<Value>& eps,
+                        bool instant) const {
+  const RelationWriter& r = context().relations()[e.relation];
+  for (std::size_t s = 0; s < e.slots; ++s) {
+    const auto slot = static_cast<std::int64_t>(s);
+    const std::size_t i = e.first + s;
+    Value next = carried(t, e, slot, eps[i]);
+    if (instant) next = next + r.instant(t.values(), slot, t.df(e.relation));
+    eps[i] = stored(next);
+  }
+}
+
+std::vector<Value> PerParamRule::moved_on(StepTerms& t, const std::vector<Value>& eps,
+                                          bool instant) const {
+  std::vector<Value> out = eps;
+  std::map<const ScanDescentInfo*, std::vector<const Entry*>> inside;
+  for (const Entry& e : entries_) {
+    if (e.loop)
+      inside[e.loop].push_back(&e);
+    else
+      move(t, e, out, instant);
+  }
+  for (const auto& [loop, entries] : inside) {
+    const LoopValues& values = context().loop(loop);
+    std::vector<std::size_t> slots;
+    Values init;
+    for (const Entry* e : entries)
+      for (std::size_t i = e->first; i < e->first + e->slots; ++i) {
+        slots.push_back(i);
+        init.push_back(eps[i]);
+      }
+    const ScanResult r = scan(
+        [&](const Values& in) {
+          const std::span<const Value> all(in);
+          StepTerms sub = t.within(values.at(t.values(), all.subspan(init.size())));
+          std::vector<Value> now = eps;
+          for (std::size_t k = 0; k < slots.size(); ++k) now[slots[k]] = in[k];
+          for (const Entry* e : entries) move(sub, *e, now, instant);
+          Values next;
+          for (std::size_t i : slots) next.push_back(now[i]);
+          return next;
+        },
+        init, values.stacked(t.values()));
+    for (std::size_t k = 0; k < slots.size(); ++k) out[slots[k]] = r.carry[k];
+  }
+  return out;
+}
+
 std::vector<Value> PerParamRule::roll(StepTerms& t, const std::vector<Value>& eps) const {
   const bool every_step = context().options().kappa_advance == KappaAdvance::every_step;
-  std::vector<Value> out = eps;
-  for (const Entry& e : entries_) {
-    const RelationWriter& r = context().relations()[e.relation];
-    for (std::size_t s = 0; s < e.slots; ++s) {
-      const auto slot = static_cast<std::int64_t>(s);
-      const std::size_t i = e.first + s;
-      Value next = r.instant(t.values(), slot, t.df(e.relation));
-      if (t.D(r.group().index)) next = next + carried(t, e, slot, eps[i]);
-      out[i] = stored(next);
-      if (!filtered() || !every_step) continue;
-      const std::size_t f = num_slots_ + i;
-      out[f] = stored(loaded(eps[f], e) * kappa_ + next);
-    }
-  }
+  std::vector<Value> out = moved_on(t, eps, true);
+  if (!filtered() || !every_step) return out;
+  for (const Entry& e : entries_)
+    for (std::size_t i = e.first; i < e.first + e.slots; ++i)
+      out[num_slots_ + i] =
+          stored(loaded(eps[num_slots_ + i], e) * kappa_ + loaded(out[i], e));
   return out;
 }
 
@@ -85,7 +126,10 @@ LeafGradients PerParamRule::contract(StepTerms& t, const GroupSignals& signals,
   const RelationWriter& r = context().relations()[e.relation];
   const auto g = static_cast<std::size_t>(r.group().index);
   const Value signal = widened_signal(r.group(), signals[g]);
-  return r.pull_back(t.values(), r.contracted(t.values(), signal, slots),
+  const StepValues inside =
+      e.loop ? context().loop(e.loop).last(t.values()) : StepValues{};
+  const StepValues& values = e.loop ? inside : t.values();
+  return r.pull_back(values, r.contracted(values, signal, slots),
                      context().options().prologue);
 }
 
@@ -106,16 +150,15 @@ LeafGradients PerParamRule::solve(StepTerms& t, const GroupSignals& signals,
 LeafGradients PerParamRule::history(StepTerms& t, const GroupSignals& signals,
                                     const std::vector<Value>& before,
                                     const std::vector<Value>&) const {
+  const std::vector<Value> past = moved_on(t, before, false);
   LeafGradients out;
   for (const Entry& e : entries_) {
-    const RelationWriter& r = context().relations()[e.relation];
-    const bool past = t.D(r.group().index).has_value();
-    if (!past && !filtered()) continue;
+    const bool carries = e.loop || t.D(context().relations()[e.relation].group().index);
+    if (!carries && !filtered()) continue;
     std::vector<Value> slots;
-    for (std::size_t s = 0; s < e.slots; ++s) {
-      const auto slot = static_cast<std::int64_t>(s);
-      Value c = carried(t, e, slot, before[e.first + s]);
-      if (filtered()) c = c + loaded(before[num_slots_ + e.first + s], e) * kappa_;
+    for (std::size_t i = e.first; i < e.first + e.slots; ++i) {
+      Value c = loaded(past[i], e);
+      if (filtered()) c = c + loaded(before[num_slots_ + i], e) * kappa_;
       slots.push_back(c);
     }
     add_to(out, contract(t, signals, e, slots));
@@ -128,6 +171,7 @@ LeafGradients PerParamRule::history(StepTerms& t, const GroupSignals& signals,
 WindowForm PerParamRule::window_form() const {
   for (const Entry& e : entries_) {
     const HiddenGroup& g = context().relations()[e.relation].group();
+    if (e.loop) return WindowForm::per_step;
     if (context().width(g.index) != g.num_state()) return WindowForm::per_step;
   }
   return WindowForm::credit;

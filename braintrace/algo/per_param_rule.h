@@ -38,8 +38,14 @@ class PerParamRule : public LearningRule {
     std::size_t relation;  // in context.relations()
     std::size_t first;     // first of its traces
     std::size_t slots;
+    const ScanDescentInfo* loop;  // the opened loop it lives in, or null
   };
   bool filtered() const { return kappa_ > 0; }
+  // R eps (and the new trace) of one entry over one step or sub-step.
+  void move(StepTerms& t, const Entry& e, std::vector<Value>& eps, bool instant) const;
+  // The same for all entries; those in opened loops over all sub-steps.
+  std::vector<Value> moved_on(StepTerms& t, const std::vector<Value>& eps,
+                              bool instant) const;
   std::vector<Value> slots_of(const std::vector<Value>& eps, const Entry& e,
                               bool filter) const;
   LeafGradients contract(StepTerms& t, const GroupSignals& signals, const Entry& e,

@@ -3,6 +3,7 @@
 // A learning rule as programs of one step: rolling the traces, and meeting them with the
 // adjoints of the hidden states.
 #include "braintrace/algo/signals.h"
+#include "braintrace/algo/synthetic_gradient.h"
 
 namespace braintrace {
 
@@ -40,6 +41,8 @@ class CompiledRule {
   DType scalar_dtype() const;  // of `calls` and `trace steps`
 
   FeedbackMatrices feedback;  // for random feedback; drawn at construction
+  // For bootstrapped signals: predicts what the future sends to the states at exit.
+  std::optional<SyntheticGradient> synthesizer = {};
   // For modulatory signals: the type of the modulator that will be given.
   std::optional<Type> modulator = {};
 

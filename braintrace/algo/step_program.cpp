@@ -86,6 +86,56 @@ class Assembler {
         add_to(grads_, loss_.leaves[k].name, *g);
     }
     cotangents_ = std::move(r.cotangents);
+    if (rule_.algorithm().config.learning_signal() == LearningSignal::bootstrapped)
+      add_predicted_future(in, active);
+  }
+
+  // What the future is predicted to send to the states at exit reaches the parameters
+  // that have no trace; the others find it in theirs.
+  void add_predicted_future(const std::vector<Value>& in,
+                            const std::vector<bool>& active) {
+    BT_REQUIRE_KIND(rule_.synthesizer.has_value(), ErrorKind::runtime,
+                    fmt::format("{}: no synthetic gradient was given; call "
+                                "set_synthesizer() first",
+                                rule_.algorithm().name));
+    std::vector<Tangent> ct(loss_.graph.outputs().size());
+    for (const HiddenGroup& g : rule_.graph().hidden_groups) {
+      std::vector<std::size_t> outputs;
+      std::vector<Value> exits;
+      for (const Path& path : g.hidden_paths()) {
+        const HiddenState* state = rule_.graph().module_info.hidden_at(path)->state;
+        for (const ProgramLeaf& leaf : loss_.leaves)
+          if (leaf.state == state && leaf.exit) {
+            outputs.push_back(*leaf.exit);
+            exits.push_back(outs_[*leaf.exit]);
+          }
+      }
+      if (exits.size() != g.members.size()) continue;
+      const std::vector<Value> sent =
+          g.split_hidden(rule_.synthesizer->estimate(g.index, g.concat_hidden(exits)));
+      for (std::size_t i = 0; i < outputs.size(); ++i) ct[outputs[i]] = sent[i];
+    }
+    const VjpResult r = vjp_values(loss_.graph, active, in, ct);
+    const std::set<std::string> paths = related_paths();
+    for (std::size_t k = 0; k < loss_.leaves.size(); ++k) {
+      if (!wants_newest(k) || paths.contains(parameter_of(loss_.leaves[k]))) continue;
+      if (const Tangent& g = r.cotangents[input_of(k)])
+        add_to(grads_, loss_.leaves[k].name, *g);
+    }
+  }
+
+  // Parameters, not leaves: credit is routed by parameter.
+  std::set<std::string> related_paths() const {
+    std::set<std::string> out;
+    for (const HiddenParamOpRelation& r : rule_.graph().hidden_param_op_relations)
+      for (const Trainable& t : r.trainables)
+        for (const WeightVar& w : t.prologue.parameters) out.insert(to_slashes(w.path));
+    return out;
+  }
+  static std::string parameter_of(const ProgramLeaf& leaf) {
+    const std::string& key = leaf.state->spec(leaf.leaf).key;
+    return key.empty() ? leaf.name
+                       : leaf.name.substr(0, leaf.name.size() - key.size() - 1);
   }
 
   // Does reverse mode through this step (or window) give part of its gradient?

@@ -58,10 +58,22 @@ RuleContext::RuleContext(const ETraceGraph& graph, const Algorithm& algorithm,
     : graph_(graph), algorithm_(algorithm), options_(options) {
   for (std::size_t i = 0; i < graph.hidden_param_op_relations.size(); ++i) {
     const HiddenParamOpRelation& r = graph.hidden_param_op_relations[i];
-    if (r.kind != RelationKind::direct || r.control_flow_context) continue;
+    if (r.kind != RelationKind::direct) continue;
+    const ScanDescentInfo* loop = r.control_flow_context.get();
+    const ModuleInfo& info = loop ? loop->body : graph.module_info;
     for (std::size_t k = 0; k < r.group_indices.size(); ++k)
-      relations_.emplace_back(graph.module_info, graph.hidden_groups, r, i, k);
+      relations_.emplace_back(info, graph.hidden_groups, r, i, k);
   }
+  std::map<const ScanDescentInfo*, std::vector<ValueId>> inside;
+  for (const RelationWriter& r : relations_)
+    if (const ScanDescentInfo* loop = r.relation().control_flow_context.get()) {
+      std::vector<ValueId>& ids = inside[loop];
+      for (const std::vector<ValueId>& more :
+           {r.reads(), r.group().transition_constants, r.group().hidden_invars()})
+        ids.insert(ids.end(), more.begin(), more.end());
+    }
+  for (auto& [loop, ids] : inside)
+    loops_.emplace(loop, LoopValues(graph.module_info, *loop, std::move(ids)));
 }
 
 std::int64_t RuleContext::width(std::int64_t group) const {
@@ -71,7 +83,12 @@ std::int64_t RuleContext::width(std::int64_t group) const {
 std::vector<ValueId> RuleContext::reads() const {
   std::set<ValueId> ids;
   for (const RelationWriter& r : relations_) {
+    if (r.relation().control_flow_context) continue;
     const std::vector<ValueId> more = r.reads();
+    ids.insert(more.begin(), more.end());
+  }
+  for (const auto& [loop, values] : loops_) {
+    const std::vector<ValueId> more = values.reads();
     ids.insert(more.begin(), more.end());
   }
   for (const HiddenGroup& g : groups()) {
@@ -88,6 +105,15 @@ StepTerms::StepTerms(const RuleContext& context, StepValues values)
 
 Value StepTerms::steps_in_traces() const {
   return at_entry ? trace_steps : trace_steps + 1;
+}
+
+StepTerms StepTerms::within(StepValues body_values) const {
+  StepTerms t(context_, std::move(body_values));
+  t.calls = calls;
+  t.trace_steps = trace_steps;
+  t.inputs = inputs;
+  t.at_entry = at_entry;
+  return t;
 }
 
 const std::optional<Value>& StepTerms::D(std::int64_t group) {

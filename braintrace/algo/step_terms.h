@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braintrace/algo/algorithm.h"
+#include "braintrace/algo/loop_values.h"
 #include "braintrace/algo/relation_writer.h"
 
 namespace braintrace {
@@ -24,8 +25,13 @@ class RuleContext {
   const ETraceConfig& config() const { return algorithm_.config; }
   const LearningOptions& options() const { return options_; }
   const std::vector<HiddenGroup>& groups() const { return graph_.hidden_groups; }
-  // One per direct relation and group, in order.
+  // One per direct relation and group, in order. Those inside an opened loop read values
+  // of its body.
   const std::vector<RelationWriter>& relations() const { return relations_; }
+  const LoopValues& loop(const ScanDescentInfo* descent) const {
+    return loops_.at(descent);
+  }
+  bool has_loops() const { return !loops_.empty(); }
   // Width of a trace's last axis in a group: num_state, times K under sparse_n.
   std::int64_t width(std::int64_t group) const;
   // Values of the step's program that terms and relations read.
@@ -36,6 +42,7 @@ class RuleContext {
   Algorithm algorithm_;
   LearningOptions options_;
   std::vector<RelationWriter> relations_;
+  std::map<const ScanDescentInfo*, LoopValues> loops_;
 };
 
 class StepTerms {
@@ -52,6 +59,9 @@ class StepTerms {
   Value steps_in_traces() const;
   // What the caller hands in per step, by name (modulator, noise).
   std::map<std::string, Value> inputs;
+
+  // The same step, with the values of one sub-step of an opened loop.
+  StepTerms within(StepValues body_values) const;
 
   // What the config puts for D, (*varshape, M, M); nullopt: zero.
   const std::optional<Value>& D(std::int64_t group);

@@ -142,7 +142,7 @@ class Splitter {
     for (const Value& s : rule_.signals(terms, adjoints, RuleMode::single_step))
       outputs.push_back(s);
     for (const HiddenGroup& g : rule_.context().groups()) {
-      const std::optional<Value>& d = terms.D(g.index);
+      const std::optional<Value> d = g.descent ? std::nullopt : terms.D(g.index);
       p.has_D.push_back(d.has_value());
       if (d) outputs.push_back(*d);
     }

@@ -65,6 +65,22 @@ class RuleReplay {
       learner_->set_feedback(std::move(b));
     }
     if (text_.contains("modulator")) learner_->set_modulator(scalar(0, dtype_));
+    if (text_.contains("synthesizer")) inject_synthesizer();
+  }
+
+  void inject_synthesizer() {
+    std::map<std::int64_t, Shape> shapes;
+    for (const HiddenGroup& g : learner_->graph().hidden_groups) {
+      shapes[g.index] = g.varshape();
+      shapes[g.index].push_back(g.num_state());
+    }
+    SyntheticGradient s(shapes);
+    for (const auto& [group, w] : text_["synthesizer"]["w"].items())
+      s.set_parameters(
+          std::stoll(group),
+          {array_from_json("w", w).astype(DType::f32),
+           array_from_json("b", text_["synthesizer"]["b"][group]).astype(DType::f32)});
+    learner_->set_synthesizer(std::move(s));
   }
 
   // What the rule is given at step t.

@@ -182,6 +182,24 @@ void Learner::set_feedback(FeedbackMatrices matrices) {
   impl_->forget_programs();
 }
 
+void Learner::set_synthesizer(SyntheticGradient synthesizer) {
+  BT_REQUIRE(algorithm().config.learning_signal() == LearningSignal::bootstrapped,
+             fmt::format("set_synthesizer: {} predicts no future", algorithm().name));
+  for (const HiddenGroup& g : graph().hidden_groups) {
+    Shape want = g.varshape();
+    want.push_back(g.num_state());
+    const auto it = synthesizer.group_shapes().find(g.index);
+    BT_REQUIRE(
+        it != synthesizer.group_shapes().end() && it->second == want,
+        fmt::format("set_synthesizer: group {} has shape {}, got {}", g.index,
+                    to_string(want),
+                    it == synthesizer.group_shapes().end() ? "no predictor"
+                                                           : to_string(it->second)));
+  }
+  impl_->rule->synthesizer = std::move(synthesizer);
+  impl_->forget_programs();
+}
+
 const ETraceGraph& Learner::graph() const { return impl_->rule->graph(); }
 const Algorithm& Learner::algorithm() const { return impl_->algorithm; }
 const LearnerOptions& Learner::options() const { return impl_->options; }

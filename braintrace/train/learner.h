@@ -116,6 +116,8 @@ class Learner {
   // Injected noise and other per-step inputs of the rule, by name.
   void set_rule_input(const std::string& name, const Array& value);
   void set_feedback(FeedbackMatrices matrices);
+  // For DNI. UserError unless every group of the model has a predictor of its shape.
+  void set_synthesizer(SyntheticGradient synthesizer);
 
   const ETraceGraph& graph() const;
   const Algorithm& algorithm() const;
