@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What compiling costs: the two-layer GRU of the tutorials, and 1 to 64 stacked GRU
 // layers. The counter per_layer is the time of one layer; flat means linear in the
-// program.
+// program. Also what cleaning a program for many runs costs: a step, and the gradient of
+// a loop over it.
 #include <benchmark/benchmark.h>
 
 #include "braintrace/etrace/etrace_graph.h"
+#include "braintrace/ir/builder.h"
 #include "braintrace/nn/gru.h"
 #include "braintrace/nn/model_registry.h"
+#include "braintrace/ops/ops.h"
+#include "braintrace/passes/optimize_for_run.h"
+#include "braintrace/transforms/vjp.h"
 
 using namespace braintrace;
 
@@ -64,8 +69,49 @@ void stacked_gru(benchmark::State& state, bool reference) {
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
+StepModel gru_step() {
+  Stack model(1);
+  init_all_states(model, {.batch_size = 16});
+  return trace_step(model, {Type{DType::f32, {16, kSize}}});
+}
+
+// d sum(y^2) / d everything through a loop of 50 steps.
+Graph gru_gradient(const StepModel& step) {
+  const auto b = Builder::create();
+  const std::size_t n = step.program.inputs().size();
+  Values in;
+  for (std::size_t i = 0; i < n; ++i) {
+    Type t = step.program.type(step.program.inputs()[i]);
+    if (i < step.num_args) t.shape.insert(t.shape.begin(), 50);
+    in.push_back(b->input(t));
+  }
+  const Values states(in.begin() + 1, in.end());
+  const auto body = [&](const Values& v) {
+    Values args = {v.back()};
+    args.insert(args.end(), v.begin(), v.end() - 1);
+    Values out = inline_graph(step.program, args);
+    Values result(out.begin() + static_cast<std::ptrdiff_t>(step.num_outputs), out.end());
+    result.push_back(sum(square(out[0])));
+    return result;
+  };
+  const ScanResult r = scan(body, states, {in[0]});
+  return grad(b->finish(Values{sum(r.ys[0])}));
+}
+
+void optimize_step(benchmark::State& state) {
+  const Graph g = gru_step().program;
+  for (auto _ : state) benchmark::DoNotOptimize(optimize_for_run(g));
+}
+
+void optimize_gradient(benchmark::State& state) {
+  const Graph g = gru_gradient(gru_step());
+  for (auto _ : state) benchmark::DoNotOptimize(optimize_for_run(g));
+}
+
 }  // namespace
 
+BENCHMARK(optimize_step)->Unit(benchmark::kMillisecond);
+BENCHMARK(optimize_gradient)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(two_layer_gru, sound, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(two_layer_gru, compat, true)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(stacked_gru, sound, false)

@@ -59,6 +59,22 @@ std::vector<std::optional<Accumulator>> find(const ScanView& scan,
   return found;
 }
 
+bool is_zero(const Value& v) {
+  if (const auto a = literal(v)) return *a == zeros(a->shape(), a->dtype());
+  const Node* n = producer(v);
+  if (!n || n->inputs.size() != 1) return false;
+  const Value from(v.builder(), n->inputs[0]);
+  const Type in[] = {from.type()}, out[] = {v.type()};
+  const bool stretched = n->op->lower && std::holds_alternative<lowering::Broadcast>(
+                                             n->op->lower({in, out, n->attrs}));
+  return stretched && is_zero(from);
+}
+
+Value total_from(const Value& init, const Value& total, bool minus) {
+  if (is_zero(init)) return minus ? -total : total;
+  return minus ? init - total : init + total;
+}
+
 Values hoist(Builder& b, const Node& n, const ScanView& scan,
              const std::vector<std::optional<Accumulator>>& found,
              std::span<const Value> in) {
@@ -93,7 +109,7 @@ Values hoist(Builder& b, const Node& n, const ScanView& scan,
     }
     const Value init = in[scan.num_consts + i];
     const Value total = sum(loop[next_added++], {.axes = {0}});
-    results.push_back(found[i]->minus ? init - total : init + total);
+    results.push_back(total_from(init, total, found[i]->minus));
   }
   return results;
 }

@@ -2,19 +2,26 @@
 #include "braintrace/passes/optimize_for_run.h"
 
 #include "braintrace/passes/contract_sums.h"
+#include "braintrace/passes/dce.h"
+#include "braintrace/passes/fuse_gates.h"
 #include "braintrace/passes/hoist_accumulators.h"
 #include "braintrace/passes/split_scan.h"
 #include "braintrace/passes/squeeze_axes.h"
+#include "braintrace/passes/stretch_constants.h"
 
 namespace braintrace {
 
 Graph optimize_for_run(const Graph& g, PassRunner& run) {
-  Graph h = lower(g, {}, run);
+  Graph h = run("stretch_constants", stretch_constants, g);
+  h = lower(h, {}, run);
   h = run(
       "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);
   h = run(
       "split_scan", [](const Graph& x) { return split_scan(x); }, h);
   h = run("contract_sums", contract_sums, h);
+  h = run("dce", dce, h);
+  h = run(
+      "fuse_gates", [](const Graph& x) { return fuse_gates(x); }, h);
   h = run("squeeze_axes", squeeze_axes, h);
   return optimize(h, run);
 }
