@@ -5,9 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/algo/dense_rule.h"
+#include "braintrace/algo/exact_rtrl_rule.h"
 #include "braintrace/algo/io_rule.h"
 #include "braintrace/algo/memory_plan.h"
 #include "braintrace/algo/per_param_rule.h"
+#include "braintrace/algo/uoro_rule.h"
 #include "braintrace/ops/ops.h"
 
 namespace braintrace {
@@ -148,6 +151,13 @@ std::vector<RuleInput> CompositeRule::inputs() const {
   return out;
 }
 
+std::vector<RuleInput> CompositeRule::optional_inputs() const {
+  std::vector<RuleInput> out;
+  for (const auto& p : parts_)
+    for (RuleInput& in : p->optional_inputs()) out.push_back(std::move(in));
+  return out;
+}
+
 std::vector<ValueId> CompositeRule::reads() const {
   std::vector<ValueId> out;
   for (const auto& p : parts_)
@@ -168,6 +178,17 @@ std::vector<std::unique_ptr<LearningRule>> hybrid_parts(const RuleContext& conte
   if (!factors.empty()) parts.push_back(std::make_unique<IoRule>(context, factors));
   if (!entries.empty()) parts.push_back(std::make_unique<PerParamRule>(context, entries));
   return parts;
+}
+
+// SnAp: a trace entry that drives several positions has no neighbours to speak of.
+void require_anchors(const RuleContext& context) {
+  const bool sparse = context.config().recurrence_scope() == RecurrenceScope::sparse_n;
+  if (!sparse && !context.algorithm().options.needs_anchors) return;
+  for (const RelationWriter& r : context.relations())
+    BT_REQUIRE_KIND(r.is_anchored(), ErrorKind::not_implemented,
+                    fmt::format("{}: {} of {} has no single-position anchor",
+                                context.algorithm().name, r.relation().primitive,
+                                to_string(r.relation().path())));
 }
 
 }  // namespace
@@ -193,6 +214,7 @@ std::unique_ptr<LearningRule> make_rule(const RuleContext& context) {
   std::vector<std::unique_ptr<LearningRule>> parts;
   switch (context.algorithm().engine) {
     case Engine::param_dim:
+      require_anchors(context);
       parts.push_back(std::make_unique<PerParamRule>(context, all));
       break;
     case Engine::io_dim:
@@ -201,13 +223,19 @@ std::unique_ptr<LearningRule> make_rule(const RuleContext& context) {
     case Engine::hybrid:
       parts = hybrid_parts(context);
       break;
+    case Engine::random_projection:  // dense relations take part in the projection
+      return std::make_unique<UoroRule>(context);
+    case Engine::exact_rtrl:
+      return std::make_unique<ExactRtrlRule>(context);
     case Engine::bptt:
-      break;
+      return std::make_unique<CompositeRule>(context, std::move(parts));
     default:
       throw UserError(
           ErrorKind::not_implemented,
           fmt::format("make_rule: {} is not available", context.algorithm().name));
   }
+  if (!context.dense_relations().empty())
+    parts.push_back(std::make_unique<DenseRule>(context));
   return std::make_unique<CompositeRule>(context, std::move(parts));
 }
 

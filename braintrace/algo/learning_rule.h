@@ -13,8 +13,9 @@ namespace braintrace {
 
 // One array a rule carries from step to step.
 struct TraceSlot {
-  std::string kind;  // "bwg", "kappa_filtered", "x", "df", "s_tilde", "theta_tilde", ...
-  std::string key;   // weight key of the op, "" for others
+  std::string kind;  // "bwg", "kappa_filtered", "x", "df", "s_tilde", "theta_tilde",
+                     // "dense", "key" (of random draws; lanes get keys of their own)
+  std::string key;  // weight key of the op, "" for others
   std::int64_t relation = -1, group = -1;
   Type type;
   std::optional<Path> parameter = {};      // owner, when it is not a relation's
@@ -91,6 +92,8 @@ class LearningRule {
 
   // What the caller must give at every step, found in StepTerms::inputs.
   virtual std::vector<RuleInput> inputs() const { return {}; }
+  // What the caller may give instead of what the rule would draw; found there when given.
+  virtual std::vector<RuleInput> optional_inputs() const { return {}; }
   // Values of the step's program it reads beyond those of the context.
   virtual std::vector<ValueId> reads() const { return {}; }
 
@@ -113,6 +116,7 @@ class CompositeRule : public LearningRule {
                         const std::vector<Value>& after) const override;
   std::vector<const LearningRule*> parts() const override;
   std::vector<RuleInput> inputs() const override;
+  std::vector<RuleInput> optional_inputs() const override;
   std::vector<ValueId> reads() const override;
 
  private:

@@ -22,6 +22,9 @@ std::vector<Value> gather_values(const StepValues& v, const std::vector<ValueId>
   return out;
 }
 
+// Wider traces are rolled by products instead of written-out sums.
+constexpr std::int64_t kWrittenOut = 4;
+
 std::int64_t count_slots(const Graph& program, const Node& node) {
   const auto builder = Builder::create();
   std::vector<Value> in;
@@ -34,6 +37,15 @@ std::int64_t count_slots(const Graph& program, const Node& node) {
 
 Value state_slice(const Value& v, std::int64_t a) {
   return squeeze(slice_axis(v, -1, a, 1), -1);
+}
+
+Value contracted_last(const Value& sensitivity, const Value& s) {
+  DotDims dims;
+  for (std::int64_t k = 0; k < s.rank(); ++k) {
+    dims.lhs_contract.push_back(sensitivity.rank() - s.rank() + k);
+    dims.rhs_contract.push_back(k);
+  }
+  return dot_general(sensitivity, s, dims);
 }
 
 void add_to(LeafGradients& sum, const std::string& leaf, const Value& gradient) {
@@ -131,7 +143,22 @@ Value RelationWriter::instant(const StepValues& v, std::int64_t slot,
   return stack(states, -1);
 }
 
+// m holds one matrix per position of the group.
+Value RelationWriter::by_product(std::int64_t slot, const Value& m,
+                                 const Value& eps) const {
+  if (rule_.x >= 0) {
+    Shape shape = types_.out[0].shape;
+    shape.insert(shape.end(), {m.dim(-2), m.dim(-1)});
+    return anchor_product(rule_.anchor(signature(), static_cast<int>(slot)),
+                          reshape(m, shape), eps);
+  }
+  Anchor own;
+  for (std::int64_t k = 0; k + 1 < eps.rank(); ++k) own.push_back({.y_axis = k});
+  return anchor_product(own, m, eps);
+}
+
 Value RelationWriter::carried(std::int64_t slot, const Value& d, const Value& eps) const {
+  if (eps.dim(-1) > kWrittenOut) return by_product(slot, d, eps);
   std::vector<Value> states;
   for (std::int64_t a = 0; a < eps.dim(-1); ++a) {
     const Value row = squeeze(slice_axis(d, -2, a, 1), -2);
@@ -149,15 +176,23 @@ Value RelationWriter::without_lead(const Value& v) const {
   return lead.empty() ? v : sum(v, {.axes = lead});
 }
 
+// Sum over states of signal times trace.
+Value RelationWriter::meet(std::int64_t slot, const Value& signal,
+                           const Value& eps) const {
+  if (eps.dim(-1) > kWrittenOut)
+    return squeeze(by_product(slot, expand_dims(signal, -2), eps), -1);
+  Value total = on_trace(slot, state_slice(signal, 0)) * state_slice(eps, 0);
+  for (std::int64_t a = 1; a < eps.dim(-1); ++a)
+    total = total + on_trace(slot, state_slice(signal, a)) * state_slice(eps, a);
+  return total;
+}
+
 std::vector<Value> RelationWriter::contracted(const StepValues& v, const Value& signal,
                                               const std::vector<Value>& eps) const {
   const std::vector<Value> in = node_inputs(v);
   std::vector<Value> slots;
   for (std::int64_t slot = 0; slot < num_slots_; ++slot) {
-    const Value& e = eps[static_cast<std::size_t>(slot)];
-    Value total = on_trace(slot, state_slice(signal, 0)) * state_slice(e, 0);
-    for (std::int64_t a = 1; a < e.dim(-1); ++a)
-      total = total + on_trace(slot, state_slice(signal, a)) * state_slice(e, a);
+    const Value total = meet(slot, signal, eps[static_cast<std::size_t>(slot)]);
     if (rule_.x >= 0) {
       slots.push_back(contract_trace(rule_, site(in), static_cast<int>(slot), total));
       continue;
@@ -193,16 +228,20 @@ std::vector<Value> RelationWriter::weight_gradient(const StepValues& v, const Va
   std::vector<Value> in = node_inputs(v);
   if (rule_.x < 0) return through_effective(in, {without_lead(ct_y)});
   if (x) in[static_cast<std::size_t>(rule_.x)] = *x;
+  return op_gradient(in, reshape(ct_y, types_.out[0].shape));
+}
+
+std::vector<Value> RelationWriter::op_gradient(const std::vector<Value>& in,
+                                               const Value& ct) const {
   const auto builder = Builder::create();
   std::vector<Value> args;
-  for (const Type& t : types_.in) args.push_back(builder->input(t));
+  for (const Value& a : in) args.push_back(builder->input(a.type()));
   const Graph op =
       builder->finish(builder->record(*node_.op, args, node_.attrs, node_.loc));
   std::vector<bool> active(in.size(), false);
   const auto weights = rule_.weights(signature());
   for (const WeightInput& w : weights) active[static_cast<std::size_t>(w.input)] = true;
-  const std::vector<Tangent> ct = {reshape(ct_y, types_.out[0].shape)};
-  const VjpResult r = vjp_values(op, active, in, ct);
+  const VjpResult r = vjp_values(op, active, in, std::vector<Tangent>{ct});
   std::vector<Value> out;
   for (const WeightInput& w : weights) {
     const auto i = static_cast<std::size_t>(w.input);

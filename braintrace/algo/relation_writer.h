@@ -37,6 +37,11 @@ class RelationWriter {
   // Of what a factorised rule filters; nullopt for an op without data.
   std::optional<Type> x_type() const;
 
+  // May a widened (SnAp) trace follow this op: does each entry drive one position?
+  bool is_anchored() const;
+  // Leaves behind the op's weight operands, each once.
+  std::vector<WeightVar> leaves() const;
+
   // Ids the methods below read.
   std::vector<ValueId> reads() const;
 
@@ -54,6 +59,13 @@ class RelationWriter {
   // The op's own weight gradient for a cotangent of y; `x` replaces the data input.
   std::vector<Value> weight_gradient(const StepValues& v, const Value& ct_y,
                                      const std::optional<Value>& x = {}) const;
+  // The same for each sample of a group-shaped cotangent, samples on axis 0 of the group
+  // and of the results.
+  std::vector<Value> weight_gradient_per_sample(const StepValues& v,
+                                                const Value& ct) const;
+  // (values of reads(), one leaf) -> (*varshape, num_state): how a parameter moves the
+  // group, through prologue, op and the whole tail.
+  Graph leaf_program(const WeightVar& leaf) const;
   // From weight operands to parameter leaves.
   LeafGradients pull_back(const StepValues& v, const std::vector<Value>& operands,
                           PrologueRule rule) const;
@@ -66,6 +78,11 @@ class RelationWriter {
   Site site(std::span<const Value> in) const;
   Value on_trace(std::int64_t slot, const Value& v) const;
   Value without_lead(const Value& v) const;
+  Value by_product(std::int64_t slot, const Value& m, const Value& eps) const;
+  std::vector<Value> op_gradient(const std::vector<Value>& in, const Value& ct) const;
+  Value meet(std::int64_t slot, const Value& signal, const Value& eps) const;
+  Value operand_value(const StepValues& v, const Trainable& t, const WeightVar& leaf,
+                      const Value& leaf_value) const;
   std::vector<Value> through_effective(std::span<const Value> in,
                                        const std::vector<Value>& slots) const;
   std::size_t weight_position(const std::string& key) const;
@@ -86,5 +103,7 @@ class RelationWriter {
 
 // The slice of one state: (..., M) -> (...).
 Value state_slice(const Value& v, std::int64_t a);
+// A signal over the last axes of a sensitivity: (*leaf, *s) -> (*leaf).
+Value contracted_last(const Value& sensitivity, const Value& s);
 
 }  // namespace braintrace

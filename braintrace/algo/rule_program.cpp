@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/algo/rule_program.h"
 
-#include <set>
-
 #include <fmt/format.h>
 
 #include "braintrace/ir/builder.h"
@@ -40,6 +38,11 @@ bool CompiledRule::adds_history_only() const {
   return !own_signal && options().newest == Newest::exact;
 }
 
+bool CompiledRule::meets_at_entry() const {
+  return algorithm().vjp_method == VjpMethod::multi_step ||
+         algorithm().engine == Engine::exact_rtrl;
+}
+
 GroupSignals CompiledRule::signals(const StepTerms& t, const std::vector<Value>& adjoints,
                                    RuleMode mode) const {
   GroupSignals s = by_group(*graph_, adjoints);
@@ -72,6 +75,8 @@ RuleProgram CompiledRule::write(RuleMode mode) const {
   terms.calls = builder->input({scalar_dtype(), {}});
   terms.trace_steps = builder->input({scalar_dtype(), {}});
   p.inputs = rule_->inputs();
+  for (const RuleInput& in : rule_->optional_inputs())
+    if (given.contains(in.name)) p.inputs.push_back(in);
   if (modulator && mode != RuleMode::evolve)
     p.inputs.push_back({"modulator", *modulator});
   for (const RuleInput& in : p.inputs)

@@ -2,6 +2,8 @@
 #pragma once
 // A learning rule as programs of one step: rolling the traces, and meeting them with the
 // adjoints of the hidden states.
+#include <set>
+
 #include "braintrace/algo/signals.h"
 #include "braintrace/algo/synthetic_gradient.h"
 
@@ -45,11 +47,16 @@ class CompiledRule {
   std::optional<SyntheticGradient> synthesizer = {};
   // For modulatory signals: the type of the modulator that will be given.
   std::optional<Type> modulator = {};
+  // Optional inputs of the rule that will be given, by name.
+  std::set<std::string> given = {};
 
   RuleProgram write(RuleMode mode) const;
   // True when the newest step's gradient of traced parameters comes from reverse mode and
   // the rule adds the past's share only.
   bool adds_history_only() const;
+  // True when the signal is the adjoint at entry of the step or window, and meets the
+  // traces from before it.
+  bool meets_at_entry() const;
   // Parameter leaves that the rule gives a gradient.
   std::vector<std::string> traced_leaves() const;
 

@@ -16,7 +16,7 @@ class Assembler {
  public:
   Assembler(const CompiledRule& rule, const LossProgram& loss, const StepRequest& request)
       : rule_(rule), loss_(loss), request_(request) {
-    multi_ = rule.algorithm().vjp_method == VjpMethod::multi_step;
+    multi_ = rule.meets_at_entry();
   }
 
   StepProgram run() {
@@ -330,7 +330,7 @@ std::string input_name(const StepProgram& p, std::size_t input) {
 }
 
 SpliceOptions splice_options(const CompiledRule& rule, const StepRequest& request) {
-  const bool single = rule.algorithm().vjp_method == VjpMethod::single_step;
+  const bool single = !rule.meets_at_entry();
   return {.perturb = request.gradient && single,
           .window = request.window > 0,
           .detach_while = single,

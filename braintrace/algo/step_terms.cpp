@@ -33,18 +33,24 @@ Shape with_axes(Shape s, std::initializer_list<std::int64_t> more) {
   return s;
 }
 
-// J (P, S, P, S) -> (*V, K*S, K*S): blocks between the neighbours of each position.
-Value widened_jacobian(const HiddenGroup& g, const Value& full) {
+std::vector<Value> gather(const StepValues& values, const HiddenGroup& g) {
+  std::vector<Value> in;
+  for (ValueId v : g.transition_constants) in.push_back(values.at(v));
+  for (ValueId v : g.hidden_invars()) in.push_back(values.at(v));
+  return in;
+}
+
+// (*V, K*S, K*S): blocks of the Jacobian between the neighbours of each position.
+Value widened_jacobian(const HiddenGroup& g, const std::vector<Value>& in) {
   const SnapPattern& snap = *g.snap;
   const std::int64_t p = snap.num_position(), k = snap.num_neighbour(), s = g.num_state();
-  const Value blocks =
-      reshape(transpose(reshape(full, {p, s, p, s}), {0, 2, 1, 3}), {p * p, s, s});
-  std::vector<std::int64_t> pairs;
+  std::vector<HiddenGroup::PositionPair> pairs;
   for (const auto& row : snap.neighbours)
     for (std::int64_t to : row)
-      for (std::int64_t from : row) pairs.push_back(to * p + from);
-  const Value picked = reshape(take(blocks, index_array(pairs), 0), {p, k, k, s, s});
-  const Array v = flag_array(snap, full.dtype());
+      for (std::int64_t from : row) pairs.push_back({to, from});
+  const Value picked =
+      reshape(inline_graph(g.block_jacobian_program(pairs), in)[0], {p, k, k, s, s});
+  const Array v = flag_array(snap, picked.dtype());
   const Value valid =
       reshape(Value(v), {p, k, 1, 1, 1}) * reshape(Value(v), {p, 1, k, 1, 1});
   const Value wide = transpose(picked * valid, {0, 1, 3, 2, 4});
@@ -58,11 +64,13 @@ RuleContext::RuleContext(const ETraceGraph& graph, const Algorithm& algorithm,
     : graph_(graph), algorithm_(algorithm), options_(options) {
   for (std::size_t i = 0; i < graph.hidden_param_op_relations.size(); ++i) {
     const HiddenParamOpRelation& r = graph.hidden_param_op_relations[i];
-    if (r.kind != RelationKind::direct) continue;
     const ScanDescentInfo* loop = r.control_flow_context.get();
+    const bool dense = r.kind == RelationKind::dense;
+    if (dense && loop) continue;
     const ModuleInfo& info = loop ? loop->body : graph.module_info;
+    auto& list = dense ? dense_ : relations_;
     for (std::size_t k = 0; k < r.group_indices.size(); ++k)
-      relations_.emplace_back(info, graph.hidden_groups, r, i, k);
+      list.emplace_back(info, graph.hidden_groups, r, i, k);
   }
   std::map<const ScanDescentInfo*, std::vector<ValueId>> inside;
   for (const RelationWriter& r : relations_)
@@ -124,13 +132,6 @@ const std::optional<Value>& StepTerms::D(std::int64_t group) {
   return it->second;
 }
 
-std::vector<Value> StepTerms::transition_inputs(const HiddenGroup& g) const {
-  std::vector<Value> in;
-  for (ValueId v : g.transition_constants) in.push_back(values_.at(v));
-  for (ValueId v : g.hidden_invars()) in.push_back(values_.at(v));
-  return in;
-}
-
 std::optional<Value> StepTerms::make_D(const HiddenGroup& g) const {
   const ETraceConfig& config = context_.config();
   const std::int64_t m = g.trace_state_width();
@@ -150,11 +151,11 @@ std::optional<Value> StepTerms::make_D(const HiddenGroup& g) const {
         eye.astype(dtype).broadcast_to(with_axes(g.varshape(), {m, m})).contiguous());
   }
   if (!g.has_recurrence) return std::nullopt;
-  const std::vector<Value> in = transition_inputs(g);
+  const std::vector<Value> in = gather(values_, g);
   if (g.is_diagonal_recurrence) return inline_graph(g.diagonal_jacobian_program(), in)[0];
   if (!g.snap || g.snap->is_degenerate())
     return inline_graph(g.coupled_jacobian_program(), in)[0];
-  return widened_jacobian(g, inline_graph(g.full_jacobian_program(), in)[0]);
+  return widened_jacobian(g, in);
 }
 
 const Value& StepTerms::df(std::size_t relation) {
@@ -174,7 +175,7 @@ const Value& StepTerms::df(std::size_t relation) {
 Value StepTerms::times_jacobian(std::int64_t group, const Value& v) {
   const HiddenGroup& g = context_.groups()[static_cast<std::size_t>(group)];
   if (!g.has_recurrence) return zeros_like(v);
-  const std::vector<Value> in = transition_inputs(g);
+  const std::vector<Value> in = gather(values_, g);
   std::vector<Tangent> tangents(in.size());
   const std::vector<Value> parts = g.split_hidden(v);
   for (std::size_t i = 0; i < parts.size(); ++i)

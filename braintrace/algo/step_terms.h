@@ -32,6 +32,8 @@ class RuleContext {
     return loops_.at(descent);
   }
   bool has_loops() const { return !loops_.empty(); }
+  // The same for relations that keep their full sensitivity.
+  const std::vector<RelationWriter>& dense_relations() const { return dense_; }
   // Width of a trace's last axis in a group: num_state, times K under sparse_n.
   std::int64_t width(std::int64_t group) const;
   // Values of the step's program that terms and relations read.
@@ -41,7 +43,7 @@ class RuleContext {
   const ETraceGraph& graph_;
   Algorithm algorithm_;
   LearningOptions options_;
-  std::vector<RelationWriter> relations_;
+  std::vector<RelationWriter> relations_, dense_;
   std::map<const ScanDescentInfo*, LoopValues> loops_;
 };
 
@@ -72,7 +74,6 @@ class StepTerms {
 
  private:
   std::optional<Value> make_D(const HiddenGroup& g) const;
-  std::vector<Value> transition_inputs(const HiddenGroup& g) const;
 
   const RuleContext& context_;
   StepValues values_;

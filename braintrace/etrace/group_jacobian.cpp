@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Jacobians of a group's transition, as programs (docs/etrace.md, D).
 #include "braintrace/etrace/hidden_group.h"
+#include "braintrace/etrace/position_graph.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ir/evaluate.h"
 #include "braintrace/ops/calculus.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/ops/region_view.h"
 #include "braintrace/transforms/jacobian.h"
+#include "braintrace/transforms/lanes.h"
 
 namespace braintrace {
 namespace {
-
-bool is_while(const Node& n) { return as_while(n).has_value(); }
-
-bool has_while(const Graph& g) {
-  for (const Node& n : g.nodes())
-    if (any_node(n, is_while)) return true;
-  return false;
-}
 
 // One at state `a` for every position, zero elsewhere, per member.
 std::vector<Value> one_state(const HiddenGroup& g, std::int64_t a, DType dtype) {
@@ -80,6 +74,33 @@ Graph stacked_transition(const HiddenGroup& g) {
   return builder->finish(std::vector{g.concat_hidden(out)});
 }
 
+// One product per colour and state: (colours, S in, P, S out).
+Value probed(const HiddenGroup& g, const Inputs& in, const ColumnColours& colours) {
+  const std::int64_t p = num_elements(g.varshape()), s = g.num_state();
+  Array probes = zeros({colours.count, s, p, s}, DType::f64);
+  auto* entry = probes.mutable_data<double>();
+  for (std::int64_t q = 0; q < p; ++q)
+    for (std::int64_t b = 0; b < s; ++b)
+      entry[((colours.of[static_cast<std::size_t>(q)] * s + b) * p + q) * s + b] = 1;
+  Shape shape = g.varshape();
+  shape.insert(shape.begin(), colours.count * s);
+  shape.push_back(s);
+  const DType dtype = in.all.back().dtype();
+  const Values columns =
+      on_lanes({probes.astype(dtype).reshaped(shape)}, [&](const Values& probe) {
+        std::vector<Tangent> tangents(in.all.size());
+        const std::vector<Value> parts = g.split_hidden(probe[0]);
+        for (std::size_t i = 0; i < parts.size(); ++i)
+          tangents[in.num_constants + i] = parts[i];
+        const JvpResult r = jvp_values(g.transition_program, in.all, tangents);
+        std::vector<Value> moved;
+        for (std::size_t i = 0; i < r.outs.size(); ++i)
+          moved.push_back(materialize(r.tangents[i], r.outs[i].type()));
+        return Values{g.concat_hidden(moved)};
+      });
+  return reshape(columns[0], {colours.count, s, p, s});
+}
+
 Array run_on(const Graph& program, const std::vector<Array>& hidden,
              const std::vector<Array>& constants) {
   std::vector<Array> in = constants;
@@ -116,19 +137,34 @@ Graph HiddenGroup::full_jacobian_program() const {
   return in.builder->finish(inline_graph(full, args));
 }
 
+Graph HiddenGroup::block_jacobian_program(const std::vector<PositionPair>& pairs) const {
+  const Inputs in = inputs_of(*this);
+  const std::int64_t p = num_elements(varshape()), s = num_state();
+  const AxisAdjacency reads = one_step_adjacency(*this, SnapFallback::per_sample);
+  const ColumnColours colours = column_colours(reads, varshape());
+  const Value columns = probed(*this, in, colours);  // (colours, S, P, S)
+  const Value blocks = reshape(transpose(columns, {2, 0, 3, 1}), {-1, s, s});
+  Array index = zeros({static_cast<std::int64_t>(pairs.size())}, DType::i32);
+  Array used = zeros({static_cast<std::int64_t>(pairs.size()), 1, 1}, DType::f64);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto [to, from] = pairs[i];
+    BT_INVARIANT(to < p && from < p);
+    index.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(
+        to * colours.count + colours.of[static_cast<std::size_t>(from)]);
+    used.mutable_data<double>()[i] = may_read(reads, varshape(), to, from) ? 1 : 0;
+  }
+  const Value picked = take(blocks, index, 0) * Value(used.astype(columns.dtype()));
+  return in.builder->finish(std::vector{picked});
+}
+
 Graph HiddenGroup::coupled_jacobian_program() const {
   const Inputs in = inputs_of(*this);
-  const Value full = inline_graph(full_jacobian_program(), in.all)[0];
-  const std::int64_t p = num_elements(varshape()), s = num_state();
-  // [p, a, q, b] -> [p, q, a, b], then the entries with p == q.
-  const Value blocks = transpose(reshape(full, {p, s, p, s}), {0, 2, 1, 3});
-  const Value flat = reshape(blocks, {p * p, s, s});
-  Array diagonal = zeros({p}, DType::i32);
-  auto* d = diagonal.mutable_data<std::int32_t>();
-  for (std::int64_t i = 0; i < p; ++i) d[i] = static_cast<std::int32_t>(i * (p + 1));
+  std::vector<PositionPair> own;
+  for (std::int64_t p = 0; p < num_elements(varshape()); ++p) own.push_back({p, p});
   Shape shape = varshape();
-  shape.insert(shape.end(), {s, s});
-  return in.builder->finish(std::vector{reshape(take(flat, diagonal, 0), shape)});
+  shape.insert(shape.end(), {num_state(), num_state()});
+  const Value blocks = inline_graph(block_jacobian_program(own), in.all)[0];
+  return in.builder->finish(std::vector{reshape(blocks, shape)});
 }
 
 Array HiddenGroup::diagonal_jacobian(const std::vector<Array>& hidden_vals,

@@ -51,7 +51,13 @@ struct HiddenGroup {
   Graph diagonal_jacobian_program() const;
   // ... -> (*varshape, S, *varshape, S)
   Graph full_jacobian_program() const;
-  // As diagonal, but from the full Jacobian: blocks [p, :, p, :].
+  // ... -> (pairs, S, S): blocks [to, :, from, :] of the full Jacobian, by as many
+  // products as there are column colours; samples that do not mix share them.
+  struct PositionPair {
+    std::int64_t to, from;  // flat
+  };
+  Graph block_jacobian_program(const std::vector<PositionPair>& pairs) const;
+  // As diagonal, but of the full Jacobian: blocks [p, :, p, :].
   Graph coupled_jacobian_program() const;
   Array diagonal_jacobian(const std::vector<Array>& hidden_vals,
                           const std::vector<Array>& const_vals) const;

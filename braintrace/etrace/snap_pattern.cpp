@@ -44,6 +44,27 @@ std::vector<std::int64_t> influenced(const Matrix& a, std::int64_t d, std::int64
   return out;
 }
 
+// Greedy, in ascending order; a colour is taken when no row reads both.
+std::vector<std::int64_t> axis_colours(const Matrix& a, std::int64_t d) {
+  std::vector<std::int64_t> colour;
+  std::vector<std::vector<bool>> read_by;  // per colour: rows that read one of it
+  for (std::int64_t q = 0; q < d; ++q) {
+    const std::vector<std::int64_t> rows = influenced(a, d, q);
+    auto is_free = [&](const std::vector<bool>& taken) {
+      return std::none_of(rows.begin(), rows.end(), [&](std::int64_t p) {
+        return taken[static_cast<std::size_t>(p)];
+      });
+    };
+    auto it = std::find_if(read_by.begin(), read_by.end(), is_free);
+    if (it == read_by.end())
+      it = read_by.insert(read_by.end(),
+                          std::vector<bool>(static_cast<std::size_t>(d), false));
+    for (std::int64_t p : rows) (*it)[static_cast<std::size_t>(p)] = true;
+    colour.push_back(it - read_by.begin());
+  }
+  return colour;
+}
+
 // Cartesian product over the axes, as flat row-major positions.
 std::vector<std::int64_t> influenced_flat(const AxisAdjacency& a, const Shape& varshape,
                                           std::int64_t position) {
@@ -92,6 +113,33 @@ AxisAdjacency close_adjacency(const AxisAdjacency& a, const Shape& varshape,
   for (std::size_t k = 0; k < varshape.size(); ++k)
     out.axes[k] = closed(a.axes[k], static_cast<std::size_t>(varshape[k]), n);
   return out;
+}
+
+// Colours of a product of patterns are products of colours.
+ColumnColours column_colours(const AxisAdjacency& one_step, const Shape& varshape) {
+  ColumnColours c{.count = 1, .of = {0}};
+  for (std::size_t k = 0; k < varshape.size(); ++k) {
+    const std::vector<std::int64_t> axis = axis_colours(one_step.axes[k], varshape[k]);
+    const std::int64_t n =
+        axis.empty() ? 1 : 1 + *std::max_element(axis.begin(), axis.end());
+    std::vector<std::int64_t> next;
+    for (std::int64_t before : c.of)
+      for (std::int64_t own : axis) next.push_back(before * n + own);
+    c.of = std::move(next);
+    c.count *= n;
+  }
+  return c;
+}
+
+bool may_read(const AxisAdjacency& a, const Shape& varshape, std::int64_t p,
+              std::int64_t q) {
+  const Ints strides = row_major_strides(varshape);
+  for (std::size_t k = 0; k < varshape.size(); ++k) {
+    const std::int64_t d = varshape[k];
+    const std::int64_t to = p / strides[k] % d, from = q / strides[k] % d;
+    if (!a.axes[k][static_cast<std::size_t>(to * d + from)]) return false;
+  }
+  return true;
 }
 
 SnapPattern snap_pattern(const AxisAdjacency& one_step, const Shape& varshape,

@@ -38,6 +38,17 @@ struct SnapPattern {
 AxisAdjacency close_adjacency(const AxisAdjacency& a, const Shape& varshape,
                               std::int64_t n);
 
+// Positions of one colour are read by no common position, so that one product with a
+// vector that is 1 on all of them gives the Jacobian's columns of each.
+struct ColumnColours {
+  std::int64_t count = 1;
+  std::vector<std::int64_t> of;  // per flat position
+};
+ColumnColours column_colours(const AxisAdjacency& one_step, const Shape& varshape);
+// May position p read position q (flat)?
+bool may_read(const AxisAdjacency& a, const Shape& varshape, std::int64_t p,
+              std::int64_t q);
+
 // Neighbours of p are the positions p influences (columns), own position first, the
 // others ascending; rows are padded to the longest with p itself.
 SnapPattern snap_pattern(const AxisAdjacency& one_step, const Shape& varshape,

@@ -119,3 +119,22 @@ TEST_CASE("a widened Jacobian above the ceiling is refused with its sizes") {
   CHECK_THROWS_WITH_AS(m.compile(o), doctest::Contains("64 elements (P=4, K=4, S=1)"),
                        UserError);
 }
+
+TEST_CASE("columns that no row reads together share a colour") {
+  std::vector<bool> both = ring(6);
+  for (std::size_t i = 0; i < 6; ++i) both[i * 7] = true;  // own and left neighbour
+  const ColumnColours c = column_colours({.axes = {both}}, {6});
+  CHECK(c.count == 2);
+  CHECK(c.of == std::vector<std::int64_t>{0, 1, 0, 1, 0, 1});
+  const std::vector<bool> all(9, true);
+  CHECK(column_colours({.axes = {all}}, {3}).count == 3);
+}
+
+TEST_CASE("samples that do not mix share the colours of their positions") {
+  const std::vector<bool> own = {true, false, false, true}, all(9, true);
+  const ColumnColours c = column_colours({.axes = {own, all}}, {2, 3});
+  CHECK(c.count == 3);
+  CHECK(c.of == std::vector<std::int64_t>{0, 1, 2, 0, 1, 2});
+  CHECK(may_read({.axes = {own, all}}, {2, 3}, 4, 3));
+  CHECK(!may_read({.axes = {own, all}}, {2, 3}, 4, 1));
+}

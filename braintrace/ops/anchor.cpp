@@ -65,6 +65,35 @@ Value anchor_broadcast(const Anchor& anchor, const Value& c, const Shape& trace)
   return broadcast_to(reshape(v, stretched), trace);
 }
 
+Value anchor_product(const Anchor& anchor, const Value& m, const Value& eps) {
+  Ints order;
+  for (const AnchorAxis& a : anchor)
+    if (a.y_axis >= 0) order.push_back(a.y_axis);
+  const auto lead = static_cast<std::int64_t>(order.size());
+  BT_REQUIRE(
+      m.rank() == lead + 2 && eps.rank() == std::ssize(anchor) + 1,
+      fmt::format("anchor_product: matrices of shape {} and a trace of shape {} do "
+                  "not fit an anchor of {} axes",
+                  to_string(m.shape()), to_string(eps.shape()), anchor.size()));
+  order.insert(order.end(), {lead, lead + 1});
+  Value f = transpose(m, order);
+  DotDims dims{.lhs_contract = {lead + 1}, .rhs_contract = {eps.rank() - 1}};
+  Ints back;  // where each trace axis lies in the product: shared, rows, free
+  std::int64_t shared = 0, free = lead + 1;
+  for (std::size_t k = 0; k < anchor.size(); ++k) {
+    if (anchor[k].y_axis < 0) {
+      back.push_back(free++);
+      continue;
+    }
+    if (!anchor[k].index.empty()) f = take(f, index_array(anchor[k].index), shared);
+    dims.lhs_batch.push_back(shared);
+    dims.rhs_batch.push_back(static_cast<std::int64_t>(k));
+    back.push_back(shared++);
+  }
+  back.push_back(lead);
+  return transpose(dot_general(f, eps, dims), back);
+}
+
 Value contract_trace(const EtpRule& rule, const Site& s, int slot, const Value& trace) {
   if (rule.contract) return rule.contract(s, slot, trace);
   const Value weight = effective_weights(rule, s)[static_cast<std::size_t>(slot)];

@@ -69,4 +69,11 @@ bool any_node(const Node& n, bool (*test)(const Node&)) {
   return false;
 }
 
+bool has_while(const Graph& g) {
+  const auto is_while = [](const Node& n) { return as_while(n).has_value(); };
+  const auto nodes = g.nodes();
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](const Node& n) { return any_node(n, is_while); });
+}
+
 }  // namespace braintrace

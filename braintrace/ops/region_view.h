@@ -40,5 +40,7 @@ Attrs scan_attrs_with_body(const Node& scan, Graph body, std::size_t num_consts,
 
 // True when the node, or a node of any of its sub-graphs, is what `test` looks for.
 bool any_node(const Node& n, bool (*test)(const Node&));
+// A loop of unknown length, at any depth.
+bool has_while(const Graph& g);
 
 }  // namespace braintrace

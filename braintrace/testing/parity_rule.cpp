@@ -135,7 +135,8 @@ class RuleReplay {
   }
 
   static bool matches(const TraceSlot& t, const json& want) {
-    const bool keyed = t.kind == "bwg" || t.kind == "kappa_filtered";
+    const bool keyed =
+        t.kind == "bwg" || t.kind == "kappa_filtered" || t.kind == "theta_tilde";
     const auto relation = want["relation"].get<std::int64_t>();
     const bool shared =
         std::find(t.readers.begin(), t.readers.end(), relation) != t.readers.end();

@@ -32,6 +32,15 @@ Array first_lane(const Array& a, std::int64_t lanes) {
   return a.sliced(start, size, step).reshaped(Shape(size.begin() + 1, size.end()));
 }
 
+// One key per lane, so that lanes draw independently.
+Array lane_keys(const Array& key, std::int64_t lanes) {
+  std::vector<Array> keys;
+  for (std::int64_t i = 0; i < lanes; ++i)
+    keys.push_back(
+        key_array(fold_in(key_from_array(key), static_cast<std::uint64_t>(i))));
+  return stacked(keys);
+}
+
 }  // namespace
 
 std::optional<std::int64_t> Learner::Impl::lanes() const {
@@ -94,7 +103,9 @@ void Learner::Impl::rebatch(std::int64_t batch_size) {
   }
   const std::optional<Type> modulator = rule->modulator;
   FeedbackMatrices feedback = rule->feedback;
+  std::set<std::string> given = rule->given;
   compile(args);
+  rule->given = std::move(given);
   rule->modulator = modulator;
   rule->feedback = std::move(feedback);
 }
@@ -110,7 +121,9 @@ void Learner::Impl::clear_traces() {
   for (const TraceSlot& t : rule->traces()) {
     Type type = t.type;
     if (lanes()) type.shape.insert(type.shape.begin(), *lanes());
-    if (t.initial)
+    if (t.kind == "key" && lanes())
+      traces.push_back(lane_keys(*t.initial, *lanes()));
+    else if (t.initial)
       traces.push_back(t.initial->broadcast_to(type.shape).contiguous());
     else
       traces.push_back(zeros(type.shape, type.dtype));

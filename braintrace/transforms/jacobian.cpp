@@ -7,19 +7,10 @@
 #include "braintrace/ir/subgraph.h"
 #include "braintrace/ops/batch.h"
 #include "braintrace/ops/calculus.h"
+#include "braintrace/transforms/lanes.h"
 
 namespace braintrace {
 namespace {
-
-// [n, *t.shape]: lane i is the i-th unit vector.
-Array unit_vectors(const Type& t) {
-  const std::int64_t n = t.size();
-  Shape shape = t.shape;
-  shape.insert(shape.begin(), n);
-  std::vector<double> values(static_cast<std::size_t>(n * n), 0.0);
-  for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i * n + i)] = 1;
-  return array(shape, values, t.dtype);
-}
 
 // Runs a program linear in its last input on all unit vectors of that input.
 Value on_unit_vectors(const Graph& linear, std::vector<Value> residuals, const Type& t) {

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/algo/dense_rule.h"
+
+#include <set>
+
+#include "braintrace/ops/axis.h"
+#include "braintrace/ops/calculus.h"
+#include "braintrace/transforms/lanes.h"
+
+namespace braintrace {
+namespace {
+
+// D (*V, S, S) times E (*leaf, *V, S), position by position.
+Value by_position(const Value& d, const Value& eps) {
+  const std::int64_t v = d.rank() - 2, lead = eps.rank() - v - 1;
+  DotDims dims{.lhs_contract = {v + 1}, .rhs_contract = {eps.rank() - 1}};
+  Ints back;  // from (*V, S, *leaf)
+  for (std::int64_t k = 0; k < lead; ++k) back.push_back(v + 1 + k);
+  for (std::int64_t k = 0; k <= v; ++k) back.push_back(k);
+  for (std::int64_t k = 0; k < v; ++k) {
+    dims.lhs_batch.push_back(k);
+    dims.rhs_batch.push_back(lead + k);
+  }
+  return transpose(dot_general(d, eps, dims), back);
+}
+
+}  // namespace
+
+DenseRule::DenseRule(const RuleContext& context)
+    : LearningRule(context), kappa_(context.config().kappa().value_or(0)) {
+  const Graph& program = context.graph().module_info.program();
+  const auto& relations = context.dense_relations();
+  for (std::size_t r = 0; r < relations.size(); ++r)
+    for (const WeightVar& w : relations[r].leaves()) {
+      const HiddenGroup& g = relations[r].group();
+      Type t = program.type(w.id);
+      if (!is_float(t.dtype)) continue;
+      t.shape = joined({t.shape, g.varshape(), {g.num_state()}});
+      entries_.push_back({r, w, t});
+    }
+}
+
+const RelationWriter& DenseRule::writer(const Entry& e) const {
+  return context().dense_relations()[e.relation];
+}
+
+std::vector<TraceSlot> DenseRule::traces() const {
+  std::vector<TraceSlot> out;
+  for (const bool filter : {false, true}) {
+    if (filter && !filtered()) break;
+    for (const Entry& e : entries_) {
+      TraceSlot t{.kind = filter ? "dense_filtered" : "dense",
+                  .key = leaf_name(e.leaf),
+                  .relation = static_cast<std::int64_t>(writer(e).index()),
+                  .group = writer(e).group().index,
+                  .type = e.type,
+                  .parameter = e.leaf.path};
+      t.type.dtype = context().algorithm().options.trace_dtype.value_or(t.type.dtype);
+      out.push_back(std::move(t));
+    }
+  }
+  return out;
+}
+
+std::vector<ValueId> DenseRule::reads() const {
+  std::set<ValueId> ids;
+  for (const RelationWriter& r : context().dense_relations()) {
+    const std::vector<ValueId> more = r.reads();
+    ids.insert(more.begin(), more.end());
+  }
+  return {ids.begin(), ids.end()};
+}
+
+Value DenseRule::stored(const Value& eps) const {
+  const auto dtype = context().algorithm().options.trace_dtype;
+  return dtype ? astype(eps, *dtype) : eps;
+}
+
+Value DenseRule::loaded(const Value& eps, const Entry& e) {
+  return eps.dtype() == e.type.dtype ? eps : astype(eps, e.type.dtype);
+}
+
+Value DenseRule::instant(const StepTerms& t, const Entry& e) const {
+  const Graph program = writer(e).leaf_program(e.leaf);
+  Values in;
+  for (ValueId v : writer(e).reads()) in.push_back(t.values().at(v));
+  in.push_back(t.values().at(e.leaf.id));
+  return sensitivities(program, in, in.size() - 1)[0];
+}
+
+std::optional<Value> DenseRule::carried(StepTerms& t, const Entry& e,
+                                        const Value& stored_eps) const {
+  const ETraceConfig& config = context().config();
+  const HiddenGroup& g = writer(e).group();
+  const Value eps = loaded(stored_eps, e);
+  const TemporalRecursion recursion = config.temporal_recursion().f;
+  if (recursion == TemporalRecursion::none) return std::nullopt;
+  if (recursion == TemporalRecursion::scalar_leak) return eps * *config.decay().f;
+  if (!g.has_recurrence) return std::nullopt;
+  if (config.recurrence_scope() != RecurrenceScope::sparse_n)
+    return by_position(*t.D(g.index), eps);
+  const Shape group = joined({g.varshape(), {g.num_state()}});
+  const Values next = on_lanes(
+      {reshape(eps, inserted(group, 0, -1))},
+      [&](const Values& one) { return Values{t.times_jacobian(g.index, one[0])}; });
+  return reshape(next[0], eps.shape());
+}
+
+std::vector<Value> DenseRule::roll(StepTerms& t, const std::vector<Value>& eps) const {
+  const bool every_step = context().options().kappa_advance == KappaAdvance::every_step;
+  std::vector<Value> out = eps;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& e = entries_[i];
+    Value next = instant(t, e);
+    if (const auto past = carried(t, e, eps[i])) next = next + *past;
+    out[i] = stored(next);
+    if (!filtered() || !every_step) continue;
+    const std::size_t f = entries_.size() + i;
+    out[f] = stored(loaded(eps[f], e) * kappa_ + next);
+  }
+  return out;
+}
+
+void DenseRule::contract(LeafGradients& out, const GroupSignals& signals, const Entry& e,
+                         const Value& eps) const {
+  const Value& s = signals[static_cast<std::size_t>(writer(e).group().index)];
+  add_to(out, leaf_name(e.leaf), contracted_last(eps, s));
+}
+
+LeafGradients DenseRule::solve(StepTerms&, const GroupSignals& signals,
+                               std::vector<Value>& eps) const {
+  const bool on_gradient = context().options().kappa_advance == KappaAdvance::on_gradient;
+  const std::size_t first = filtered() ? entries_.size() : 0;
+  LeafGradients out;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& e = entries_[i];
+    if (filtered() && on_gradient)
+      eps[first + i] = stored(loaded(eps[first + i], e) * kappa_ + loaded(eps[i], e));
+    contract(out, signals, e, loaded(eps[first + i], e));
+  }
+  return out;
+}
+
+LeafGradients DenseRule::history(StepTerms& t, const GroupSignals& signals,
+                                 const std::vector<Value>& before,
+                                 const std::vector<Value>&) const {
+  LeafGradients out;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& e = entries_[i];
+    std::optional<Value> past = carried(t, e, before[i]);
+    if (filtered()) {
+      const Value f = loaded(before[entries_.size() + i], e) * kappa_;
+      past = past ? *past + f : f;
+    }
+    if (past) contract(out, signals, e, *past);
+  }
+  return out;
+}
+
+}  // namespace braintrace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The full sensitivity of relations whose tail runs through other weights or mixing ops:
+//   E_t = R_t E_{t-1} + d(tail o op o prologue)/d leaf       g = s . E_t
+// E is (*leaf, *varshape, num_state), one per relation, parameter leaf and group. R is
+// what the config puts for D; under sparse_n the whole Jacobian, without building it.
+// With a kappa filter the signal meets F_t = kappa F_{t-1} + E_t.
+#include "braintrace/algo/learning_rule.h"
+
+namespace braintrace {
+
+class DenseRule : public LearningRule {
+ public:
+  // All of context.dense_relations().
+  explicit DenseRule(const RuleContext& context);
+
+  std::vector<TraceSlot> traces() const override;
+  std::vector<Value> roll(StepTerms& t, const std::vector<Value>& eps) const override;
+  LeafGradients solve(StepTerms& t, const GroupSignals& signals,
+                      std::vector<Value>& eps) const override;
+  LeafGradients history(StepTerms& t, const GroupSignals& signals,
+                        const std::vector<Value>& before,
+                        const std::vector<Value>& after) const override;
+  std::vector<ValueId> reads() const override;
+
+ private:
+  struct Entry {
+    std::size_t relation;  // in context.dense_relations()
+    WeightVar leaf;
+    Type type;  // of E, as computed
+  };
+  bool filtered() const { return kappa_ > 0; }
+  const RelationWriter& writer(const Entry& e) const;
+  Value instant(const StepTerms& t, const Entry& e) const;
+  // R E; nullopt: nothing is carried.
+  std::optional<Value> carried(StepTerms& t, const Entry& e, const Value& eps) const;
+  void contract(LeafGradients& out, const GroupSignals& signals, const Entry& e,
+                const Value& eps) const;
+  Value stored(const Value& eps) const;
+  static Value loaded(const Value& eps, const Entry& e);
+
+  std::vector<Entry> entries_;
+  double kappa_ = 0;
+};
+
+}  // namespace braintrace

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/algo/dense_rule.h"
+
+#include <doctest/doctest.h>
+
+#include "braintrace/testing/bptt.h"
+#include "braintrace/testing/micro_model.h"
+#include "braintrace/testing/online_trial.h"
+#include "braintrace/testing/tolerance.h"
+
+using namespace braintrace;
+using namespace braintrace::testing;
+
+namespace {
+
+const std::string gru =
+    R"({"kind": "layer", "class": "GRUCell", "args": {"in_size": 3, "out_size": 4}})";
+
+OnlineTrial gru_trial(std::int64_t steps, std::optional<std::int64_t> batch = {}) {
+  return {.model = gru, .input = {3}, .batch_size = batch, .steps = steps};
+}
+
+// A GRU whose candidate reads a copy of h without credit, its gates too: the program
+// whose past D_RTRL with a dense Wr keeps. Wr itself is reached along the whole step.
+struct CutGru : Module {
+  ParamState wz, wr, wh;
+  HiddenState h;
+  CutGru() : wz({7, 4}), wr({7, 4}), wh({7, 4}), h({4}) {
+    add("Wz", wz);
+    add("Wr", wr);
+    add("Wh", wh);
+    add("h", h);
+  }
+  // `cut`: the old state as mixing ops see it.
+  Value step(const Value& x, const Value& old, const Value& cut) {
+    const Value z = sigmoid(matmul(concat({x, cut}), wz.value()));
+    const Value r = sigmoid(matmul(concat({x, cut}), wr.value()));
+    const Value c = tanh(matmul(concat({x, r * cut}), wh.value()));
+    return (1 - z) * old + z * c;
+  }
+  Value update(Value x) override {
+    const Value old = h.value();
+    h.set(step(x, old, cut ? stop_gradient(old) : old));
+    return h.value();
+  }
+  bool cut = false;
+};
+
+void set_weights(CutGru& m) {
+  std::uint64_t k = 0;
+  for (ParamState* p : {&m.wz, &m.wr, &m.wh})
+    p->store(random_normal(fold_in(rng_key(5), ++k), {7, 4}, DType::f64));
+}
+
+}  // namespace
+
+TEST_CASE("the past of a GRU's reset gate is that of the program with its products cut") {
+  for (const std::int64_t steps : {2, 5}) {
+    CAPTURE(steps);
+    const Array xs = random_normal(rng_key(1), {steps, 3}, DType::f64);
+    const Array ys = random_normal(rng_key(2), {steps, 4}, DType::f64);
+    auto loss = [&](std::size_t t, const Values& y) {
+      return sum(square(y[0] - Value(row(ys, static_cast<std::int64_t>(t)))));
+    };
+    CutGru m;
+    Learner l = compile(m, D_RTRL{}, zeros({3}, DType::f64), {.dtype = DType::f64});
+    set_weights(m);
+    const GradResult got = l.etrace_grad(
+        xs, ys, [&](const Value& x, const Value& y) { return sum(square(l(x) - y)); },
+        {.reduction = Reduction::sum});
+    CHECK(verdict_of(l.graph(), "Wr") == Verdict::dense);
+
+    CutGru judge;
+    init_all_states(judge, {.dtype = DType::f64});
+    set_weights(judge);
+    const StateDict full = bptt(judge, steps_of(xs), loss).grads;
+    init_all_states(judge, {.dtype = DType::f64});
+    set_weights(judge);
+    judge.cut = true;
+    const StateDict want = bptt(judge, steps_of(xs), loss).grads;
+    for (const char* leaf : {"Wz", "Wr", "Wh"}) {
+      CHECK(relative_distance(got.grads, want, leaf) < tol::f64_golden);
+      CHECK(largest(want, leaf) > 1e-3);
+      CHECK(relative_distance(want, full, leaf) > 1e-3);  // the cut can be seen
+    }
+  }
+}
+
+TEST_CASE("without the sensitivity the reset gate has no past") {
+  OnlineTrial t = gru_trial(5);
+  const StateDict dense = t.online(D_RTRL{});
+  t.options.graph.weight_paths = WeightPaths::local;
+  const StateDict local = t.online(D_RTRL{});
+  CHECK(relative_distance(local, dense, "Wr/weight/weight") > 1e-3);
+  CHECK(relative_distance(local, dense, "Wz/weight/weight") < tol::f64);
+}
+
+TEST_CASE(
+    "dense sensitivities are the same sample by sample, in a batch and over lanes") {
+  OnlineTrial t = gru_trial(4, 2);
+  const StateDict batch = t.online(D_RTRL{});
+  t.options.vmap = true;
+  CHECK(relative_distance(t.online(D_RTRL{}), batch) < tol::f64_golden);
+}
+
+TEST_CASE("dense traces go through windows of any length") {
+  const D_RTRL rule{.vjp_method = VjpMethod::multi_step};
+  const OnlineTrial t = gru_trial(6);
+  const StateDict exact = t.bptt();
+  CHECK(relative_distance(t.online(rule, 6), exact) < tol::f64_golden);
+  // An entry adjoint is uncut where the step's own signal is: the numbers differ a
+  // little, and both are far from having no past at all.
+  OnlineTrial local = t;
+  local.options.graph.weight_paths = WeightPaths::local;
+  for (const std::int64_t chunk : {1, 2, 3}) {
+    const StateDict got = t.online(rule, chunk), none = local.online(rule, chunk);
+    CHECK(relative_distance(got, none, "Wr/weight/weight") > 1e-3);
+    CHECK(relative_distance(got, none, "Wh/weight/weight") < tol::f64_golden);
+  }
+}
+
+TEST_CASE("every recursion of the config carries dense traces its own way") {
+  const OnlineTrial t = gru_trial(5);
+  auto leaky = [&](double decay) {
+    const auto config = ETraceConfig::make(
+        {.temporal_recursion = TemporalRecursion::scalar_leak, .decay = decay});
+    return t.online(D_RTRL{.config = config});
+  };
+  const auto none = ETraceConfig::make({.temporal_recursion = TemporalRecursion::none});
+  const StateDict forgets = t.online(D_RTRL{.config = none});
+  OnlineTrial local = t;
+  local.options.graph.weight_paths = WeightPaths::local;
+  const StateDict newest = local.online(D_RTRL{.config = none});
+  CHECK(relative_distance(forgets, newest) < tol::f64_golden);
+  CHECK(relative_distance(leaky(0.5), leaky(0.9), "Wr/weight/weight") > 1e-3);
+  CHECK(relative_distance(leaky(1e-9), forgets, "Wr/weight/weight") < tol::f64_diff);
+}
+
+TEST_CASE("a kappa filter reaches dense traces") {
+  const OnlineTrial t = gru_trial(5);
+  const StateDict plain = t.online(D_RTRL{}),
+                  filtered = t.online(EProp{.kappa_filter_decay = 0.7});
+  CHECK(relative_distance(filtered, plain, "Wr/weight/weight") > 1e-3);
+  // At the first step there is nothing to filter.
+  OnlineTrial one = gru_trial(1);
+  CHECK(relative_distance(one.online(EProp{.kappa_filter_decay = 0.7}), one.bptt()) <
+        tol::f64_golden);
+}
+
+TEST_CASE("the kernel in front of a recurrent layer keeps its sensitivity") {
+  const OnlineTrial t{
+      .model =
+          R"({"kind": "conv_rnn", "size": 4, "channels": 2, "n_rec": 3, "n_out": 2})",
+      .input = {4, 4, 1},
+      .batch_size = 2};
+  const auto m = t.build();
+  Learner l = t.learner(*m, SnAp{.n = 2});
+  CHECK(verdict_of(l.graph(), "conv/weight") == Verdict::dense);
+  const StateDict exact = t.bptt();
+  CHECK(relative_distance(t.run(l), exact) < tol::f64_golden);
+  CHECK(largest(exact, "conv/weight/weight") > 1e-3);
+}
+
+TEST_CASE("a dense trace has the shapes the memory plan announces") {
+  const OnlineTrial t = gru_trial(2, 3);
+  const auto m = t.build();
+  Learner l = t.learner(*m, D_RTRL{});
+  std::size_t found = 0;
+  for (const TraceView& v : l.get_etrace_of(path_from_slashes("Wr/weight"))) {
+    CHECK(v.slot.kind == "dense");
+    const Shape want =
+        v.slot.key == "Wr/weight/weight" ? Shape{7, 4, 3, 4, 1} : Shape{4, 3, 4, 1};
+    CHECK(v.value.shape() == want);
+    ++found;
+  }
+  CHECK(found == 2);
+}

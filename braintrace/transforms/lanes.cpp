@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/transforms/lanes.h"
+
+#include "braintrace/ir/builder.h"
+#include "braintrace/ops/calculus.h"
+#include "braintrace/ops/region_view.h"
+
+namespace braintrace {
+namespace {
+
+Shape in_front(const Shape& a, const Shape& b) { return joined({a, b}); }
+
+Values by_forward(const Graph& g, const Values& inputs, std::size_t input) {
+  const Type in = inputs[input].type();
+  Values out = on_lanes({unit_vectors(in)}, [&](const Values& unit) {
+    std::vector<Tangent> tangents(inputs.size());
+    tangents[input] = unit[0];
+    const JvpResult r = jvp_values(g, inputs, tangents);
+    Values moved;
+    for (std::size_t k = 0; k < r.outs.size(); ++k)
+      moved.push_back(materialize(r.tangents[k], r.outs[k].type()));
+    return moved;
+  });
+  for (std::size_t k = 0; k < out.size(); ++k)
+    out[k] = reshape(out[k], in_front(in.shape, g.type(g.outputs()[k]).shape));
+  return out;
+}
+
+Value by_reverse(const Graph& g, const Values& inputs, std::size_t input,
+                 std::size_t output) {
+  const Type in = inputs[input].type(), out = g.type(g.outputs()[output]);
+  std::vector<bool> active(inputs.size(), false);
+  active[input] = true;
+  const Values rows = on_lanes({unit_vectors(out)}, [&](const Values& unit) {
+    std::vector<Tangent> ct(g.outputs().size());
+    ct[output] = unit[0];
+    const VjpResult r = vjp_values(g, active, inputs, ct);
+    return Values{materialize(r.cotangents[input], in)};
+  });
+  const Value flat = transpose(reshape(rows[0], {out.size(), in.size()}), {1, 0});
+  return reshape(flat, in_front(in.shape, out.shape));
+}
+
+}  // namespace
+
+Values on_lanes(const Values& lanes, const ValuesFn& fn) {
+  const auto builder = Builder::create();
+  Values one;
+  for (const Value& v : lanes)
+    one.push_back(builder->input({v.dtype(), removed(v.shape(), 0)}));
+  const Graph program = builder->finish(fn(one));
+  Values in = lanes;
+  std::vector<BatchAxis> axes(lanes.size(), BatchAxis{0});
+  for (const Value& v : builder->captured()) {
+    in.push_back(v);
+    axes.emplace_back();
+  }
+  const BatchResult r = batch_graph(program, in, axes);
+  Values out;
+  for (std::size_t k = 0; k < r.values.size(); ++k)
+    out.push_back(batch_in_front(r.values[k], r.axes[k], lanes[0].dim(0)));
+  return out;
+}
+
+Array unit_vectors(const Type& t) {
+  const std::int64_t n = t.size();
+  std::vector<double> values(static_cast<std::size_t>(n * n), 0.0);
+  for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i * n + i)] = 1;
+  return array(inserted(t.shape, 0, n), values, t.dtype);
+}
+
+Values sensitivities(const Graph& g, const Values& inputs, std::size_t input) {
+  std::int64_t rows = 0;
+  for (ValueId v : g.outputs()) rows += g.type(v).size();
+  if (inputs[input].type().size() <= rows || has_while(g))
+    return by_forward(g, inputs, input);
+  Values out;
+  for (std::size_t k = 0; k < g.outputs().size(); ++k)
+    out.push_back(by_reverse(g, inputs, input, k));
+  return out;
+}
+
+}  // namespace braintrace
