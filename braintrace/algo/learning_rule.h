@@ -15,7 +15,7 @@ namespace braintrace {
 struct TraceSlot {
   std::string kind;  // "bwg", "kappa_filtered", "x", "df", "s_tilde", "theta_tilde",
                      // "dense", "key" (of random draws; lanes get keys of their own)
-  std::string key;  // weight key of the op, "" for others
+  std::string key;   // weight key of the op, "" for others
   std::int64_t relation = -1, group = -1;
   Type type;
   std::optional<Path> parameter = {};      // owner, when it is not a relation's

@@ -182,10 +182,15 @@ class Planner {
   }
 
   void dense(const OpView& op, std::int64_t index) {
-    for (std::int64_t g : op.relation().group_indices)
-      for (const auto& [leaf, type] : op.leaves())
-        add({.kind = "dense", .owner = leaf_path(leaf), .relation = index, .group = g},
-            {op.dtype(), joined(type.shape, group_shape(group(g)))});
+    const bool filtered = algorithm_.config.trace_filter() == TraceFilter::kappa;
+    const DType dtype = algorithm_.options.trace_dtype.value_or(op.dtype());
+    for (const char* kind : {"dense", "dense_filtered"}) {
+      if (!filtered && kind != std::string_view("dense")) continue;
+      for (std::int64_t g : op.relation().group_indices)
+        for (const auto& [leaf, type] : op.leaves())
+          add({.kind = kind, .owner = leaf_path(leaf), .relation = index, .group = g},
+              {dtype, joined(type.shape, group_shape(group(g)))});
+    }
   }
 
   void projections() {

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "braintrace/nn/model_registry.h"
 #include "braintrace/testing/bptt.h"
 #include "braintrace/testing/online_trial.h"
 #include "braintrace/testing/parity_impl.h"
