@@ -80,12 +80,16 @@ Value DenseRule::loaded(const Value& eps, const Entry& e) {
   return eps.dtype() == e.type.dtype ? eps : astype(eps, e.type.dtype);
 }
 
-Value DenseRule::instant(const StepTerms& t, const Entry& e) const {
-  const Graph program = writer(e).leaf_program(e.leaf);
+Values DenseRule::inputs_of(const StepTerms& t, const Entry& e) const {
   Values in;
   for (ValueId v : writer(e).reads()) in.push_back(t.values().at(v));
   in.push_back(t.values().at(e.leaf.id));
-  return sensitivities(program, in, in.size() - 1)[0];
+  return in;
+}
+
+Value DenseRule::instant(const StepTerms& t, const Entry& e) const {
+  const Values in = inputs_of(t, e);
+  return sensitivities(writer(e).leaf_program(e.leaf), in, in.size() - 1)[0];
 }
 
 std::optional<Value> DenseRule::carried(StepTerms& t, const Entry& e,
@@ -153,6 +157,50 @@ LeafGradients DenseRule::history(StepTerms& t, const GroupSignals& signals,
       past = past ? *past + f : f;
     }
     if (past) contract(out, signals, e, *past);
+  }
+  return out;
+}
+
+// ---- windows --------------------------------------------------------------------------
+
+WindowForm DenseRule::window_form() const {
+  const ETraceConfig& c = context().config();
+  const bool io = c.trace_factorization() == TraceFactorization::io_factorized;
+  const bool own_leak = io && c.temporal_recursion().f == TemporalRecursion::scalar_leak;
+  const bool whole = c.recurrence_scope() == RecurrenceScope::sparse_n;
+  return own_leak || whole ? WindowForm::per_step : WindowForm::credit;
+}
+
+std::vector<Value> DenseRule::credit(StepTerms& t, const GroupSignals& r) const {
+  std::vector<Value> out;
+  for (const Entry& e : entries_) {
+    const Values in = inputs_of(t, e);
+    std::vector<bool> active(in.size(), false);
+    active.back() = true;
+    const std::vector<Tangent> ct = {
+        r[static_cast<std::size_t>(writer(e).group().index)]};
+    const VjpResult back = vjp_values(writer(e).leaf_program(e.leaf), active, in, ct);
+    out.push_back(materialize(back.cotangents.back(), in.back().type()));
+  }
+  return out;
+}
+
+LeafGradients DenseRule::pull_back(StepTerms&, const std::vector<Value>& operands) const {
+  LeafGradients out;
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    add_to(out, leaf_name(entries_[i].leaf), operands[i]);
+  return out;
+}
+
+LeafGradients DenseRule::entry(StepTerms&, const GroupSignals& lambda,
+                               const GroupSignals& filtered_credit,
+                               const std::vector<Value>& before) const {
+  LeafGradients out;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& e = entries_[i];
+    contract(out, lambda, e, loaded(before[i], e));
+    if (filtered())
+      contract(out, filtered_credit, e, loaded(before[entries_.size() + i], e));
   }
   return out;
 }

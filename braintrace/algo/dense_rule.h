@@ -6,6 +6,7 @@
 // what the config puts for D; under sparse_n the whole Jacobian, without building it.
 // With a kappa filter the signal meets F_t = kappa F_{t-1} + E_t.
 #include "braintrace/algo/learning_rule.h"
+#include "braintrace/ops/ops.h"
 
 namespace braintrace {
 
@@ -23,6 +24,18 @@ class DenseRule : public LearningRule {
                         const std::vector<Value>& after) const override;
   std::vector<ValueId> reads() const override;
 
+  // Credit form, except where R is not the D of the context. Its operands are the leaves.
+  WindowForm window_form() const override;
+  double filter() const override { return kappa_; }
+  std::vector<Value> credit(StepTerms& t, const GroupSignals& r) const override;
+  LeafGradients pull_back(StepTerms& t,
+                          const std::vector<Value>& operands) const override;
+  LeafGradients entry(StepTerms& t, const GroupSignals& lambda,
+                      const GroupSignals& filtered,
+                      const std::vector<Value>& before) const override;
+  // One sensitivity per step of a window would not fit where one for all does.
+  bool rolls_to_exit() const override { return true; }
+
  private:
   struct Entry {
     std::size_t relation;  // in context.dense_relations()
@@ -31,6 +44,7 @@ class DenseRule : public LearningRule {
   };
   bool filtered() const { return kappa_ > 0; }
   const RelationWriter& writer(const Entry& e) const;
+  Values inputs_of(const StepTerms& t, const Entry& e) const;  // of its leaf program
   Value instant(const StepTerms& t, const Entry& e) const;
   // R E; nullopt: nothing is carried.
   std::optional<Value> carried(StepTerms& t, const Entry& e, const Value& eps) const;

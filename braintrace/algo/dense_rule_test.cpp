@@ -25,7 +25,11 @@ OnlineTrial gru_trial(std::int64_t steps, std::optional<std::int64_t> batch = {}
 struct CutGru : Module {
   ParamState wz, wr, wh;
   HiddenState h;
-  CutGru() : wz({7, 4}), wr({7, 4}), wh({7, 4}), h({4}) {
+  CutGru()
+      : wz({7, 4}, constant_init(0.1)),
+        wr({7, 4}, constant_init(0.1)),
+        wh({7, 4}, constant_init(0.1)),
+        h({4}) {
     add("Wz", wz);
     add("Wr", wr);
     add("Wh", wh);
@@ -49,7 +53,7 @@ struct CutGru : Module {
 void set_weights(CutGru& m) {
   std::uint64_t k = 0;
   for (ParamState* p : {&m.wz, &m.wr, &m.wh})
-    p->store(random_normal(fold_in(rng_key(5), ++k), {7, 4}, DType::f64));
+    p->store(0, random_normal(fold_in(rng_key(5), ++k), {7, 4}, DType::f64));
 }
 
 }  // namespace
@@ -67,7 +71,7 @@ TEST_CASE("the past of a GRU's reset gate is that of the program with its produc
     set_weights(m);
     const GradResult got = l.etrace_grad(
         xs, ys, [&](const Value& x, const Value& y) { return sum(square(l(x) - y)); },
-        {.reduction = Reduction::sum});
+        {.window = 1, .reduction = Reduction::sum});
     CHECK(verdict_of(l.graph(), "Wr") == Verdict::dense);
 
     CutGru judge;
@@ -116,6 +120,23 @@ TEST_CASE("dense traces go through windows of any length") {
     const StateDict got = t.online(rule, chunk), none = local.online(rule, chunk);
     CHECK(relative_distance(got, none, "Wr/weight/weight") > 1e-3);
     CHECK(relative_distance(got, none, "Wh/weight/weight") < tol::f64_golden);
+  }
+}
+
+TEST_CASE("windows in one program give the numbers of single steps") {
+  const auto leak = ETraceConfig::make(
+      {.temporal_recursion = TemporalRecursion::scalar_leak, .decay = 0.7});
+  const std::vector<Algorithm> rules = {D_RTRL{}, EProp{.kappa_filter_decay = 0.6},
+                                        D_RTRL{.config = leak}, OSTLRecurrent{},
+                                        SnAp{.n = 2}};
+  for (const Algorithm& a : rules) {
+    CAPTURE(a.name);
+    OnlineTrial t = gru_trial(7, 2);
+    const StateDict want = t.online(a);
+    for (const std::int64_t window : {2, 3, 7}) {  // ragged, ragged, whole
+      t.window = window;
+      CHECK(relative_distance(t.online(a), want) < tol::f64_golden);
+    }
   }
 }
 

@@ -85,6 +85,9 @@ class LearningRule {
   virtual LeafGradients entry(StepTerms& t, const GroupSignals& lambda,
                               const GroupSignals& filtered,
                               const std::vector<Value>& before) const;
+  // True: traces that go on behind the window are rolled through it step by step instead
+  // of moved() and arrived().
+  virtual bool rolls_to_exit() const { return false; }
   // Traces moved from entry to exit, and one step's instantaneous term moved there.
   virtual std::vector<Value> moved(StepTerms& t, const ToExit& m,
                                    const std::vector<Value>& before) const;

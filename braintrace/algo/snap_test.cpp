@@ -113,7 +113,7 @@ TEST_CASE("blocks of a Jacobian by colours are those of the full one") {
     return s.h("v");
   });
   m.hidden("v", {4}).hidden("a", {4}).param("w", {7, 4});
-  init_all_states(m, {.seed = 1, .batch_size = 3, .dtype = DType::f64});
+  init_all_states(m, {.batch_size = 3, .seed = 1, .dtype = DType::f64});
   const std::vector<Array> x = {random_normal(rng_key(2), {3, 3}, DType::f64)};
   CompileOptions o{.include_recurrent_mixing = true};
   const ETraceGraph g = compile_etrace_graph(m, x, o);

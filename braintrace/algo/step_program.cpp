@@ -339,8 +339,7 @@ SpliceOptions splice_options(const CompiledRule& rule, const StepRequest& reques
 
 StepProgram assemble(const CompiledRule& rule, const LossProgram& loss,
                      const StepRequest& request) {
-  BT_REQUIRE_KIND(request.window == 0 || !request.gradient ||
-                      rule.algorithm().vjp_method == VjpMethod::multi_step,
+  BT_REQUIRE_KIND(request.window == 0 || !request.gradient || rule.meets_at_entry(),
                   ErrorKind::not_implemented,
                   fmt::format("{}: several steps under one gradient need vjp_method "
                               "multi-step",

@@ -100,9 +100,9 @@ TEST_CASE("the mean of UORO over all signs is exact RTRL") {
   const OnlineTrial one = rnn(3), two = rnn(2, 2);
   OnlineTrial shared = two;
   shared.options.learning.uoro_theta = UoroTheta::shared;
-  for (const OnlineTrial* t : {&one, &two, &shared}) {
-    const StateDict want = t->online(ExactRTRL{});
-    Replay replay(*t, single);
+  for (const OnlineTrial& t : {one, two, shared}) {
+    const StateDict want = t.online(ExactRTRL{});
+    Replay replay(t, single);
     CHECK(relative_distance(replay.run(5), want, "w") > 1e-2);  // one draw is not
     CHECK(relative_distance(replay.mean(), want, "w") < tol::f64_golden);
     CHECK(largest(want, "w") > 1e-2);

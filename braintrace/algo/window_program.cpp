@@ -230,15 +230,18 @@ class WindowAssembler {
     return terms;
   }
 
-  // Small traces: rolled step by step and kept, then met by all signals at once.
-  void meet_all(const LearningRule& part, std::vector<Value>& eps) {
+  // The traces after each step: carried to the exit and, when kept, handed out as they
+  // were before and after every step.
+  enum class Keep { exit, all };
+  ScanResult rolled(const LearningRule& part, const std::vector<Value>& eps,
+                    Keep keep) const {
     Values xs;
     for (const auto& [id, t] : reads_)
       if (t.stacked) xs.push_back(t.value);
     xs.push_back(call_numbers().value);
     xs.push_back(step_numbers().value);
     xs.insert(xs.end(), extra_.begin(), extra_.end());
-    const ScanResult r = scan(
+    return scan(
         [&](const Values& in) {
           auto x = in.begin() + static_cast<std::ptrdiff_t>(eps.size());
           StepValues values;
@@ -253,11 +256,17 @@ class WindowAssembler {
                               in.begin() + static_cast<std::ptrdiff_t>(eps.size()));
           const Values after = part.roll(terms, before);
           Values out = after;
+          if (keep == Keep::exit) return out;
           out.insert(out.end(), before.begin(), before.end());
           out.insert(out.end(), after.begin(), after.end());
           return out;
         },
         eps, xs, {.length = steps()});
+  }
+
+  // Small traces: rolled step by step and kept, then met by all signals at once.
+  void meet_all(const LearningRule& part, std::vector<Value>& eps) {
+    const ScanResult r = rolled(part, eps, Keep::all);
     std::vector<Timed> more = signals_;
     for (const Value& v : r.ys) more.push_back({v, true});
     std::vector<std::string> leaves;
@@ -344,7 +353,9 @@ class WindowAssembler {
     StepTerms t = first_terms();
     add_to(grads_, part.pull_back(t, sums));
     add_to(grads_, part.entry(t, c.lambda, c.filtered, eps));
-    if (request_.carry)
+    if (request_.carry && part.rolls_to_exit())
+      eps = rolled(part, eps, Keep::exit).carry;
+    else if (request_.carry)
       carry(part, eps);
     else
       for (Value& e : eps) e = zeros_of(e.type());

@@ -50,7 +50,7 @@ StateDict by_rtrl(const GoldenCase& c, std::int64_t chunk) {
   internal::load(c, *m, DType::f64);
   StateDict total;
   for (std::int64_t t = 0; t < c.steps; t += chunk) {
-    GradOptions g{.reduction = Reduction::sum};
+    GradOptions g{.window = 1, .reduction = Reduction::sum};
     if (chunk > 1) g.chunk_size = chunk;
     g.mask = array({chunk},
                    std::vector<double>(c.mask.begin() + t, c.mask.begin() + t + chunk),

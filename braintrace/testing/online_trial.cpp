@@ -47,7 +47,7 @@ StateDict OnlineTrial::run(Learner& l, std::int64_t chunk) const {
   const Graph& program = l.graph().module_info.program();
   Shape output = program.type(program.outputs()[0]).shape;
   if (l.options().vmap) output.insert(output.begin(), *batch_size);
-  GradOptions o{.reduction = Reduction::sum};
+  GradOptions o{.window = window, .reduction = Reduction::sum};
   if (chunk > 1) o.chunk_size = chunk;
   const auto loss = [&](const Values& in) {
     if (chunk == 1)

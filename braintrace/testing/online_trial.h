@@ -13,6 +13,8 @@ struct OnlineTrial {
   Shape input;                                  // of one step, without batch
   std::optional<std::int64_t> batch_size = {};  // samples on axis 0
   std::int64_t steps = 4;
+  // Steps per program of a single-step rule; 1: step by step, as streams run.
+  std::int64_t window = 1;
   std::uint64_t seed = 3;       // of parameters and sequence
   LearnerOptions options = {};  // what else the learner is told; f64 throughout
 

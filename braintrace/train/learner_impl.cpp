@@ -203,7 +203,7 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
                       : std::clamp(static_cast<std::int64_t>(std::min(fit, 64.0)),
                                    std::int64_t{1}, window.length);
   }
-  const bool multi = algorithm.vjp_method == VjpMethod::multi_step;
+  const bool multi = rule->meets_at_entry();
   const std::uint64_t key =
       mixed(key_of(loss, weights), {7, static_cast<std::uint64_t>(steps), window.carry});
   return cached(key, [&] {
