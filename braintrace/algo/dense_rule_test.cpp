@@ -29,7 +29,7 @@ struct CutGru : Module {
       : wz({7, 4}, constant_init(0.1)),
         wr({7, 4}, constant_init(0.1)),
         wh({7, 4}, constant_init(0.1)),
-        h({4}) {
+        h({4}, constant_init(0.5)) {
     add("Wz", wz);
     add("Wr", wr);
     add("Wh", wh);
@@ -172,7 +172,7 @@ TEST_CASE("the kernel in front of a recurrent layer keeps its sensitivity") {
   const OnlineTrial t{
       .model =
           R"({"kind": "conv_rnn", "size": 4, "channels": 2, "n_rec": 3, "n_out": 2})",
-      .input = {4, 4, 1},
+      .input = {1, 4, 4},
       .batch_size = 2};
   const auto m = t.build();
   Learner l = t.learner(*m, SnAp{.n = 2});

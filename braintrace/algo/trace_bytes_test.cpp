@@ -13,7 +13,7 @@ TEST_CASE("learners hold as many bytes of traces as their plan says") {
       R"({"kind": "layer", "class": "GRUCell", "args": {"in_size": 3, "out_size": 4}})";
   const std::string lstm =
       R"({"kind": "layer", "class": "LSTMCell", "args": {"in_size": 3, "out_size": 4}})";
-  const std::string tied = R"({"kind": "tied", "n_in": 4, "n_rec": 4})";
+  const std::string tied = R"({"kind": "tied", "n_rec": 4})";
   const std::vector<Algorithm> rules = {D_RTRL{},        EProp{.kappa_filter_decay = 0.5},
                                         OSTLRecurrent{}, SnAp{.n = 2},
                                         UORO{},          ExactRTRL{}};
