@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/etrace/control_flow.h"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "braintrace/etrace/evaluation.h"
@@ -13,11 +15,15 @@ namespace {
 std::string at(const Node& n) { return n.loc ? " at " + to_string(n.loc) : ""; }
 
 bool is_etp(const Node& n) { return n.op->etp != nullptr; }
+bool is_opaque(const Node& n) { return as_scan(n) || as_while(n) || as_cond(n); }
 
 class ControlFlowCheck : public GraphEvaluation {
  public:
   ControlFlowCheck(const ModuleInfo& info, const CompileOptions& options, Diagnostics& d)
-      : info_(info), options_(options), diagnostics_(d) {}
+      : info_(info),
+        options_(options),
+        diagnostics_(d),
+        enclosed_(enclosed_weights(info, options)) {}
 
  protected:
   void eval_scan(std::size_t i, const Node& n) override { check(i, n, "scan"); }
@@ -27,35 +33,29 @@ class ControlFlowCheck : public GraphEvaluation {
  private:
   void check(std::size_t i, const Node& n, std::string_view kind) {
     if (info_.descended_nodes.contains(i)) return;
-    for (ValueId v : n.inputs)
-      if (const std::optional<WeightVar> w = weight_behind(v, kind))
-        refuse_weight(n, kind, *w);
+    for (const EnclosedWeight& w : enclosed_)
+      if (w.node == i) weight(w);
     for (ValueId v : n.outputs)
       if (const HiddenVar* h = info_.hidden_at_output(v)) hidden(n, kind, *h);
   }
 
-  // The weight an input is, or, for loops without reverse mode, is made of alone.
-  std::optional<WeightVar> weight_behind(ValueId v, std::string_view kind) const {
-    if (const WeightVar* w = info_.weight_at(v)) return *w;
-    if (kind != "while" || options_.weight_source == WeightSource::first_found) return {};
-    const Prologue p = prologue_of(info_, v);
-    if (p.parameters.empty() || p.dynamic) return {};
-    return p.parameters.front();
-  }
-
-  void refuse_weight(const Node& n, std::string_view kind, const WeightVar& w) {
-    const bool loop = kind == "while";
-    const std::string message = fmt::format(
-        "weight {} is used inside a {}{}; {}", to_string(w.path), kind, at(n),
+  void weight(const EnclosedWeight& w) {
+    const bool loop = w.kind == "while";
+    const bool goes_on = options_.control_flow.etp_in_control_flow == "local" &&
+                         (!loop || options_.on_refused == OnRefused::freeze);
+    const std::string_view remedy =
         loop ? "apply the weight outside the loop, or use a scan of fixed length"
-             : "apply the weight outside, or raise ControlFlowPolicy.scan_unroll_limit");
-    diagnostics_.note({.kind = loop ? DiagnosticKind::weight_in_while
-                                    : DiagnosticKind::weight_in_control_flow,
-                       .level = DiagnosticLevel::error,
-                       .message = message,
-                       .primitive = std::string(kind),
-                       .weight_path = w.path});
-    throw UserError(ErrorKind::not_implemented, message);
+             : "apply the weight outside, or raise ControlFlowPolicy.scan_unroll_limit";
+    const std::string message = fmt::format("weight {} is used inside a {}; {}",
+                                            to_string(w.path), w.place, remedy);
+    diagnostics_.note(
+        {.kind = loop ? DiagnosticKind::weight_in_while
+                      : DiagnosticKind::weight_in_control_flow,
+         .level = goes_on ? DiagnosticLevel::warning : DiagnosticLevel::error,
+         .message = message,
+         .primitive = w.kind,
+         .weight_path = w.path});
+    BT_REQUIRE_KIND(goes_on, ErrorKind::not_implemented, message);
   }
 
   void hidden(const Node& n, std::string_view kind, const HiddenVar& h) {
@@ -75,9 +75,38 @@ class ControlFlowCheck : public GraphEvaluation {
   const ModuleInfo& info_;
   const CompileOptions& options_;
   Diagnostics& diagnostics_;
+  const std::vector<EnclosedWeight> enclosed_;
 };
 
+// The parameters a value is, or is made of alone.
+std::vector<Path> weights_behind(const ModuleInfo& info, ValueId v,
+                                 const CompileOptions& options) {
+  if (const WeightVar* w = info.weight_at(v)) return {w->path};
+  if (options.weight_source == WeightSource::first_found) return {};
+  const Prologue p = prologue_of(info, v);
+  std::vector<Path> paths;
+  for (const WeightVar& w : p.parameters)
+    if (!p.dynamic) paths.push_back(w.path);
+  return paths;
+}
+
 }  // namespace
+
+std::vector<EnclosedWeight> enclosed_weights(const ModuleInfo& info,
+                                             const CompileOptions& options) {
+  std::vector<EnclosedWeight> out;
+  const auto nodes = info.program().nodes();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& n = nodes[i];
+    const std::string kind = as_scan(n) ? "scan" : as_while(n) ? "while" : "cond";
+    if (info.descended_nodes.contains(i) || !is_opaque(n)) continue;
+    std::set<Path> seen;
+    for (ValueId v : n.inputs)
+      for (const Path& p : weights_behind(info, v, options))
+        if (seen.insert(p).second) out.push_back({p, i, kind, kind + at(n)});
+  }
+  return out;
+}
 
 void check_control_flow(const ModuleInfo& info, const CompileOptions& options,
                         Diagnostics& diagnostics) {
@@ -89,8 +118,7 @@ void note_opaque_perturbation(const ModuleInfo& info, const CompileOptions& opti
   if (options.opaque_records == OpaqueRecords::once) return;
   for (std::size_t i = 0; i < info.program().nodes().size(); ++i) {
     const Node& n = info.program().nodes()[i];
-    const bool opaque = as_scan(n) || as_while(n) || as_cond(n);
-    if (!opaque || info.descended_nodes.contains(i)) continue;
+    if (!is_opaque(n) || info.descended_nodes.contains(i)) continue;
     for (ValueId v : n.outputs) {
       const HiddenVar* h = info.hidden_at_output(v);
       if (!h) continue;

@@ -2,6 +2,8 @@
 #include "braintrace/etrace/cut_set.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -61,34 +63,74 @@ std::string node_name(const Graph& g, const Node& n) {
 
 namespace {
 
+// Joins or rearranges entries without computing with them.
+bool only_moves(const Graph& g, const Node& n) {
+  if (n.op->etp || !n.op->lower) return false;
+  const NodeTypes types = types_of(g, n);
+  const Lowering l = n.op->lower({types.in, types.out, n.attrs});
+  return std::holds_alternative<lowering::Concatenate>(l) ||
+         std::holds_alternative<lowering::Reshape>(l) ||
+         std::holds_alternative<lowering::Transpose>(l) ||
+         std::holds_alternative<lowering::Slice>(l) ||
+         std::holds_alternative<lowering::Pad>(l);
+}
+
+// The nodes a person would name for a cut: products that read what the cut op only moves,
+// as a matrix product does with [x, h], and the cut op itself for every other reader.
+std::set<std::size_t> named_nodes(const ModuleInfo& info, std::size_t cut) {
+  std::set<std::size_t> named;
+  std::vector<std::size_t> open = {cut};
+  std::set<std::size_t> seen = {cut};
+  for (std::size_t at = 0; at < open.size(); ++at) {
+    const Node& n = info.index->node(open[at]);
+    if (!only_moves(info.program(), n)) {
+      const bool product = is_structural_etp(n) || is_product(info.program(), n);
+      named.insert(product ? open[at] : cut);
+      continue;
+    }
+    for (ValueId v : n.outputs) {
+      if (info.hidden_at_output(v)) named.insert(cut);
+      for (const Use& u : info.index->uses(v))
+        if (seen.insert(u.node).second) open.push_back(u.node);
+    }
+  }
+  return named;
+}
+
 class CutCollector {
  public:
   explicit CutCollector(const ModuleInfo& info) : info_(info) {}
 
-  // The entry of one cut; null when no hidden state lies beyond.
-  CutEntry* at(const Use& u) {
-    if (!beyond_.contains(u.node)) beyond_[u.node] = hidden_beyond(info_, u.node);
-    if (beyond_[u.node].empty()) return nullptr;
-    CutEntry& c = entries_[u];
-    const Node& n = info_.index->node(u.node);
-    c.use = u;
-    c.op = node_name(info_.program(), n);
-    c.where = to_string(n.loc);
-    c.weight_path = first_weight_path(info_, n);
-    c.to = beyond_[u.node];
-    return &c;
+  // The entries of one cut: none when no hidden state lies beyond.
+  std::vector<CutEntry*> at(const Use& u) {
+    if (!named_.contains(u.node)) named_[u.node] = named_nodes(info_, u.node);
+    std::vector<CutEntry*> out;
+    for (const std::size_t i : named_[u.node]) {
+      if (!beyond_.contains(i)) beyond_[i] = hidden_beyond(info_, i);
+      if (beyond_[i].empty()) continue;
+      CutEntry& c = entries_[{u, i}];
+      const Node& n = info_.index->node(i);
+      c.use = u;
+      c.op = node_name(info_.program(), n);
+      c.where = to_string(n.loc);
+      c.weight_path = first_weight_path(info_, n);
+      c.to = beyond_[i];
+      out.push_back(&c);
+    }
+    return out;
   }
 
   std::vector<CutEntry> take() {
     std::vector<CutEntry> out;
-    for (auto& [use, entry] : entries_) out.push_back(std::move(entry));
+    for (auto& [key, entry] : entries_) out.push_back(std::move(entry));
     return out;
   }
 
  private:
   const ModuleInfo& info_;
-  std::map<Use, CutEntry> entries_;
-  std::map<std::size_t, std::vector<Path>> beyond_;  // by node
+  std::map<std::pair<Use, std::size_t>, CutEntry> entries_;  // by cut and named node
+  std::map<std::size_t, std::vector<Path>> beyond_;
+  std::map<std::size_t, std::set<std::size_t>> named_;
 };
 
 void add_once(std::vector<Path>& list, const Path& p) {
@@ -104,13 +146,13 @@ std::vector<CutEntry> cut_set(const ModuleInfo& info,
   for (const HiddenGroup& g : groups) {
     if (g.descent) continue;
     for (const Use& u : g.cuts)
-      if (CutEntry* c = cuts.at(u))
+      for (CutEntry* c : cuts.at(u))
         for (const Path& p : g.hidden_paths()) add_once(c->from, p);
   }
   for (const HiddenParamOpRelation& r : relations) {
     if (r.kind != RelationKind::direct || r.control_flow_context) continue;
     for (const Use& u : r.cuts)
-      if (CutEntry* c = cuts.at(u)) add_once(c->weights, r.path());
+      for (CutEntry* c : cuts.at(u)) add_once(c->weights, r.path());
   }
   return cuts.take();
 }

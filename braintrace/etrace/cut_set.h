@@ -17,9 +17,11 @@ std::vector<std::size_t> nodes_between(const GraphIndex& index,
                                        const Influence& influence,
                                        std::span<const ValueId> outputs);
 
-// One place where the past of a group, or of a weight, is no longer credited.
+// One place where the past of a group, or of a weight, is no longer credited. A cut at an
+// op that only moves entries ([x, h]) has one entry per product that reads it, and these
+// are named.
 struct CutEntry {
-  Use use;
+  Use use;                          // where the program is cut
   std::string op;                   // "etp_mm", "reduce_sum", ...
   std::string where;                // "model.cpp:12", "" when unknown
   std::optional<Path> weight_path;  // of the trainable op cut through

@@ -21,10 +21,13 @@ void check_seam(const ModuleInfo& info, const std::vector<HiddenGroup>& groups) 
   for (std::size_t i = 0; i < groups.size(); ++i)
     BT_INVARIANT(groups[i].index == static_cast<std::int64_t>(i));
   for (const HiddenVar& h : info.hidden) {
-    const bool grouped =
-        std::any_of(groups.begin(), groups.end(),
-                    [&](const HiddenGroup& g) { return g.contains(h.path); });
-    BT_REQUIRE(grouped,
+    const auto homes =
+        std::count_if(groups.begin(), groups.end(),
+                      [&](const HiddenGroup& g) { return g.contains(h.path); });
+    BT_REQUIRE(homes <= 1,
+               fmt::format("find_hidden_param_op_relations: {} is in two groups",
+                           to_string(h.path)));
+    BT_REQUIRE(homes == 1,
                fmt::format("find_hidden_param_op_relations: {} is in no group; groups "
                            "and module info come from different compiles",
                            to_string(h.path)));

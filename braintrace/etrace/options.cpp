@@ -56,7 +56,8 @@ const std::map<std::string, Choice, std::less<>>& choices() {
 void validate(const ControlFlowPolicy& p) {
   require_one_of("cond", p.cond, {"convert", "opaque"});
   require_one_of("while_hidden", p.while_hidden, {"opaque-fwd", "error"});
-  require_one_of("etp_in_control_flow", p.etp_in_control_flow, {"error", "exclude"});
+  require_one_of("etp_in_control_flow", p.etp_in_control_flow,
+                 {"local", "error", "exclude"});
   require_one_of("scan_descent", p.scan_descent, {"auto", "off"});
   BT_REQUIRE(
       p.fixpoint_iteration_limit >= 1,
@@ -74,6 +75,8 @@ CompileOptions compat(CompileOptions base) {
   base.opaque_records = OpaqueRecords::twice;
   base.weight_source = WeightSource::first_found;
   base.snap_fallback = SnapFallback::all_axes;
+  std::string& enclosed = base.control_flow.etp_in_control_flow;
+  if (enclosed == "local") enclosed = "error";
   return base;
 }
 

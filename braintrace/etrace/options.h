@@ -12,10 +12,12 @@ namespace braintrace {
 
 // How structured control flow is treated (values checked at construction).
 struct ControlFlowPolicy {
-  std::string cond = "convert";                // or "opaque"
-  std::int64_t scan_unroll_limit = 16;         // <= 0 disables unrolling
-  std::string while_hidden = "opaque-fwd";     // or "error"
-  std::string etp_in_control_flow = "error";   // or "exclude"
+  std::string cond = "convert";             // or "opaque"
+  std::int64_t scan_unroll_limit = 16;      // <= 0 disables unrolling
+  std::string while_hidden = "opaque-fwd";  // or "error"
+  // Weights and trainable ops in loops and branches that are not opened: the gradient of
+  // the current step only. "error" refuses both, "exclude" the weights alone.
+  std::string etp_in_control_flow = "local";
   std::string scan_descent = "auto";           // or "off"
   std::int64_t fixpoint_iteration_limit = 64;  // nesting depth bound
 

@@ -239,21 +239,6 @@ TEST_CASE("a derived weight in a cond makes the cond relevant") {
   CHECK(verdict_of(g, "w") == Verdict::direct);
 }
 
-TEST_CASE("a derived weight in a while loop is refused by name") {
-  MicroModel m([](MicroModel& s, Value x) {
-    const Value w = tanh(s.w()), h = s.h();
-    s.set("h", while_loop([](const Values& c) { return Values{c[0] < 3}; },
-                          [&](const Values& c) {
-                            return Values{c[0] + 1, c[1] * w};
-                          },
-                          {scalar(0, DType::i32), h})[1]);
-    return s.h() + x;
-  });
-  m.hidden("h", {4}).param("w", {4});
-  CHECK_THROWS_WITH_AS(m.compile(), doctest::Contains("weight ('w',) is used inside a"),
-                       UserError);
-}
-
 TEST_CASE("a weight outside a long loop keeps its sensitivity to the loop's state") {
   MicroModel m([](MicroModel& s, Value x) {
     const Value in = roll(matmul(x, s.w("u")), 1);
@@ -316,18 +301,6 @@ TEST_CASE("every option can be set by name, and nothing else") {
                        UserError);
   CHECK_THROWS_WITH_AS(set_option(o, "mix", "sum"), doctest::Contains("no option 'mix'"),
                        UserError);
-}
-
-TEST_CASE("a bad control-flow policy is refused with its values") {
-  MicroModel m([](MicroModel&, Value x) { return x; });
-  CompileOptions o;
-  o.control_flow.cond = "maybe";
-  CHECK_THROWS_WITH_AS(
-      m.compile(o), "ControlFlowPolicy: cond must be one of convert, opaque, got 'maybe'",
-      UserError);
-  o = {};
-  o.control_flow.fixpoint_iteration_limit = 0;
-  CHECK_THROWS_AS(m.compile(o), UserError);
 }
 
 TEST_CASE(

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "braintrace/etrace/control_flow.h"
 #include "braintrace/etrace/cut_set.h"
+#include "braintrace/ops/region_view.h"
 
 namespace braintrace {
 namespace {
@@ -43,14 +46,27 @@ class VerdictMaker {
       : info_(info),
         owner_(owners(relations)),
         options_(options),
-        diagnostics_(diagnostics) {}
+        diagnostics_(diagnostics) {
+    for (const EnclosedWeight& w : enclosed_weights(info, options))
+      (w.kind == "while" ? in_while_ : enclosed_).emplace(w.path, w.place);
+    for (std::size_t i = 0; i < info.program().nodes().size(); ++i)
+      any_while_ = any_while_ || is_while(i);
+  }
 
   ParameterVerdict of(const Path& p) {
+    if (const auto it = in_while_.find(p); it != in_while_.end())
+      return refused(p, fmt::format("it is used inside a {}", it->second));
     if (const auto it = owner_.find(p); it != owner_.end()) return traced(p, *it->second);
     const StepState& s = *info_.step.find(p);
     for (ValueId v : s.in)
       if (!is_float(info_.program().type(v).dtype))
         return refused(p, "it holds integers");
+    const bool sound = options_.weight_paths != WeightPaths::exclude;
+    if (sound && any_while_ && reaches_exit(p, Loops::cross) &&
+        !reaches_exit(p, Loops::avoid))
+      return refused(p,
+                     "it acts on the step only through a while loop, which reverse mode "
+                     "cannot cross; use a scan of fixed length");
     return local(p);
   }
 
@@ -64,10 +80,14 @@ class VerdictMaker {
 
   ParameterVerdict local(const Path& p) {
     std::string why = exclusion_reason(diagnostics_, p);
+    if (const auto it = enclosed_.find(p); why.empty() && it != enclosed_.end())
+      why = fmt::format("it is used inside a {} that the compiler does not open",
+                        it->second);
     if (why.empty())
       why = reaches_hidden(p)
                 ? "it reaches hidden states only through plain or position-mixing ops"
                 : "it reaches no hidden state";
+    if (crosses_while(p)) why += "; what it does through a while loop is not credited";
     if (options_.weight_paths != WeightPaths::exclude)
       diagnostics_.note(
           {.kind = Kind::parameter_local,
@@ -91,6 +111,44 @@ class VerdictMaker {
     return {p, Verdict::refused, why};
   }
 
+  enum class Loops { cross, avoid };
+
+  bool is_while(std::size_t node) const {
+    return as_while(info_.index->node(node)).has_value();
+  }
+
+  // Everything whose derivative in the parameter is not zero by decree.
+  std::set<ValueId> reached(const Path& p, Loops loops) const {
+    const auto follow = [&](Use u) {
+      const Trait t = info_.index->node(u.node).op->traits;
+      return !has(t, Trait::stops_gradient) && !has(t, Trait::no_tangent) &&
+             (loops == Loops::cross || !is_while(u.node));
+    };
+    std::set<ValueId> out;
+    for (ValueId v : info_.step.find(p)->in)
+      for (ValueId r : reach_forward(*info_.index, v, follow)) out.insert(r);
+    return out;
+  }
+
+  bool crosses_while(const Path& p) const {
+    if (!any_while_) return false;
+    const std::set<ValueId> all = reached(p, Loops::cross);
+    return std::any_of(all.begin(), all.end(), [&](ValueId v) {
+      const auto producer = info_.index->producer(v);
+      return producer && is_while(*producer);
+    });
+  }
+
+  // Outputs of the model and states at step exit; a parameter's own is none of them.
+  bool reaches_exit(const Path& p, Loops loops) const {
+    const std::set<ValueId> all = reached(p, loops);
+    const auto out = info_.program().outputs();
+    const auto own = info_.step.find(p)->in;
+    return std::any_of(out.begin(), out.end(), [&](ValueId v) {
+      return all.contains(v) && std::find(own.begin(), own.end(), v) == own.end();
+    });
+  }
+
   bool reaches_hidden(const Path& p) const {
     auto before_a_state = [&](Use u) {
       return !info_.hidden_at_output(info_.index->node(u.node).inputs[u.input]);
@@ -105,6 +163,8 @@ class VerdictMaker {
   const std::map<Path, const HiddenParamOpRelation*> owner_;
   const CompileOptions& options_;
   Diagnostics& diagnostics_;
+  std::map<Path, std::string> in_while_, enclosed_;  // path -> the first place
+  bool any_while_ = false;
 };
 
 void note_cuts(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
