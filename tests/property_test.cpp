@@ -10,6 +10,7 @@
 #include "braintrace/ir/evaluate.h"
 #include "braintrace/ir/op_def.h"
 #include "braintrace/ops/registry.h"
+#include "braintrace/passes/cse.h"
 #include "braintrace/passes/if_convert.h"
 #include "braintrace/passes/pipeline.h"
 #include "braintrace/passes/unroll_scan.h"
@@ -32,21 +33,28 @@ constexpr int kPrograms = 200;
 #endif
 constexpr int kUsesPer2000 = 20;
 
-// Does any value on the way have only 24 bits, here or in a sub-graph?
-bool rounds_to_f32(const Graph& g) {
-  for (std::uint32_t i = 0; i < g.num_values(); ++i)
-    if (g.type({i}).dtype == DType::f32) return true;
-  return std::any_of(g.nodes().begin(), g.nodes().end(), [](const Node& n) {
-    const auto& attrs = n.attrs.entries();
-    return std::any_of(attrs.begin(), attrs.end(), [](const auto& entry) {
-      const auto* sub = std::get_if<GraphPtr>(&entry.second);
-      return sub && rounds_to_f32(**sub);
-    });
-  });
+// Nodes that round f64 to f32, here and in sub-graphs.
+int roundings(const Graph& g) {
+  int n = 0;
+  for (const Node& node : g.nodes()) {
+    const auto has_type = [&](std::span<const ValueId> values, DType d) {
+      return std::any_of(values.begin(), values.end(),
+                         [&](ValueId v) { return g.type(v).dtype == d; });
+    };
+    n += has_type(node.inputs, DType::f64) && has_type(node.outputs, DType::f32);
+    for (const auto& [name, value] : node.attrs.entries())
+      if (const auto* sub = std::get_if<GraphPtr>(&value)) n += roundings(**sub);
+  }
+  return n;
 }
 
-// Merging two conversions adds their cotangents in f32 instead of f64, so derivatives of
-// a program that rounds agree to f32 only.
+// Where cse merges two roundings of one value, their cotangents are added in f32 instead
+// of f64. Nothing else moves a derivative: of 730 programs that hold f32, two did (by
+// 1.5e-8), and both round one value twice.
+double gradient_tolerance(const Graph& g) {
+  return roundings(cse(g)) < roundings(g) ? tol::f32 : tol::f64;
+}
+
 void compare(const std::string& what, const std::vector<Array>& got,
              const std::vector<Array>& want, double tolerance) {
   if (got.size() != want.size()) throw CheckFailure(what + ": number of outputs");
@@ -94,14 +102,13 @@ void check_program(const Program& p) {
   };
   const Derived d = derived(p.graph, p.inputs);
   const std::vector<Array> slope = eval_graph(d.graph, d.inputs);
-  const double tolerance = rounds_to_f32(p.graph) ? tol::f32 : tol::f64;
-  compare("gradient of optimize", gradient(clean), slope, tolerance);
+  compare("gradient of optimize", gradient(clean), slope, gradient_tolerance(p.graph));
   compare("optimize of gradient", eval_graph(optimize(d.graph), d.inputs), slope,
           tol::f64);
   compare("plan of gradient", planned(d.graph, d.inputs), slope, tolerance);
   compare("lower of gradient", eval_graph(lowered(d.graph), d.inputs), slope, tol::f64);
   compare("gradient of unrolled and converted",
-          gradient(unroll_scan(if_convert(p.graph))), slope, tolerance);
+          gradient(unroll_scan(if_convert(p.graph))), slope, tol::f64);
 }
 
 std::optional<std::string> failure(const Program& p) {
