@@ -117,6 +117,8 @@ Reach ReachFinder::reach_by_position(std::size_t node) const {
     for (const auto& [v, alignment] : inf.reached) {
       const HiddenVar* h = info_.hidden_at_output(v);
       if (!h || !group_of_.contains(v) || !fits(node, alignment, *h)) continue;
+      // The traces of an opened loop roll inside it; an op outside acts on all of it.
+      if (groups_[static_cast<std::size_t>(group_of_.at(v))].descent) continue;
       if (passes_filter(shape, *h))
         outs.push_back(v);
       else

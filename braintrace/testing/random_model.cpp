@@ -225,12 +225,6 @@ void ModelPlanner::plan_policies() {
       mark("weight_paths_local");
       tune([](CompileOptions& o) { o.weight_paths = WeightPaths::local; });
       break;
-    case 11:
-    case 12:
-    case 13:
-      mark("refused_is_frozen");
-      tune([](CompileOptions& o) { o.on_refused = OnRefused::freeze; });
-      break;
     default:
       break;
   }

@@ -108,7 +108,26 @@ void long_loop(ModelPlanner& m) {
   });
 }
 
+// Half of the models with a parameter that is refused go on without it.
+void sometimes_freeze(ModelPlanner& m) {
+  if (!m.chance(0.5)) return;
+  m.mark("refused_is_frozen");
+  m.tune([](CompileOptions& o) { o.on_refused = OnRefused::freeze; });
+}
+
+// The parameter acts through the loop alone.
+void open_loop_behind_parameter(ModelPlanner& m) {
+  m.mark("parameter_behind_while");
+  sometimes_freeze(m);
+  const Slot a = m.any();
+  m.push(a.width, [=, w = m.parameter({a.width})](const Pool& p) {
+    return counted(p[a.id] * w->value(), 3,
+                   [](const Values& c) { return Values{0.9 * c[0]}; });
+  });
+}
+
 void open_loop(ModelPlanner& m) {
+  if (m.chance(0.3)) return open_loop_behind_parameter(m);
   m.mark("while_on_value");
   const Slot a = m.any();
   m.push(a.width, [=](const Pool& p) {
@@ -119,6 +138,7 @@ void open_loop(ModelPlanner& m) {
 void open_loop_with_weight(ModelPlanner& m) {
   if (!m.chance(0.3)) return branch(m);
   m.mark("weight_in_while");
+  sometimes_freeze(m);
   const Slot a = m.any();
   m.push(a.width, [=, w = m.weight({a.width})](const Pool& p) {
     const Value weight = w(p);
