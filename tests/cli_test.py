@@ -148,9 +148,17 @@ class Refusals(Cli):
             self.refuses(2, "give --input", "show", "--model", str(file))
             self.assertIn("rnn", self.output("show", "--model", str(file), "--input", "3"))
 
+    def test_bench_ends_with_one_json_object(self):
+        text = self.output("bench", "--model", "gru", "--n-rec", "8", "--batch", "2",
+                           "--steps", "6", "--repeat", "1")
+        result = json.loads(text.strip().splitlines()[-1])
+        for key in ("compile_ms", "step_us_min", "step_us_median", "peak_rss_mb",
+                    "allocations_per_step", "gflops", "gemm_bound_us"):
+            self.assertIn(key, result)
+
     def test_no_command_is_exit_code_2(self):
         self.refuses(2, "subcommand")
-        self.refuses(2, "unknown command 'paint'; there is: show", "paint")
+        self.refuses(2, "unknown command 'paint'; there are: show, bench", "paint")
 
     def test_a_model_that_does_not_compile_is_exit_code_1(self):
         self.refuses(1, "must have 10 entries", "show", "--model", "single_rnn",

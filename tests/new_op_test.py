@@ -50,7 +50,7 @@ def compile_and_run(copy, build, compiler):
     for name in NAMES:
         must(*compiler, *flags, "-fsyntax-only", ops / f"{name}_test.cpp")
     must(*compiler, *flags, copy / "main.cpp", *(ops / f"{n}.cpp" for n in NAMES),
-         build / "braintrace/libbraintrace.a", "-lfmt", "-o", copy / "main")
+         build / "braintrace/libbraintrace.a", "-lfmt", "-lhwy", "-o", copy / "main")
     must(copy / "main")
 
 

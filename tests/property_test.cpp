@@ -105,7 +105,8 @@ void check_program(const Program& p) {
   compare("gradient of optimize", gradient(clean), slope, gradient_tolerance(p.graph));
   compare("optimize of gradient", eval_graph(optimize(d.graph), d.inputs), slope,
           tol::f64);
-  compare("plan of gradient", planned(d.graph, d.inputs), slope, tolerance);
+  compare("plan of gradient", planned(d.graph, d.inputs), slope,
+          gradient_tolerance(p.graph));
   compare("lower of gradient", eval_graph(lowered(d.graph), d.inputs), slope, tol::f64);
   compare("gradient of unrolled and converted",
           gradient(unroll_scan(if_convert(p.graph))), slope, tol::f64);
