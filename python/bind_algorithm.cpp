@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Learning rules and their coordinates.
+#include "convert.h"
+#include <fmt/format.h>
+
+#include "braintrace/algo/algorithm_names.h"
+
+namespace braintrace::python {
+namespace {
+
+using namespace py::literals;
+
+SmoothingFactor factor_of(py::handle h) {
+  if (PyBool_Check(h.ptr())) throw py::type_error("decay_or_rank must be a number");
+  if (PyLong_Check(h.ptr())) return {h.cast<std::int64_t>()};
+  return {h.cast<double>()};
+}
+
+DecayOrRank decay_of(const py::object& o) {
+  if (o.is_none()) return {};
+  if (!py::isinstance<py::tuple>(o) && !py::isinstance<py::list>(o))
+    return {factor_of(o), factor_of(o)};
+  const py::sequence pair = o;
+  BT_REQUIRE(pair.size() == 2,
+             fmt::format("decay_or_rank: a pair has two entries, got {}", pair.size()));
+  return {factor_of(pair[0]), factor_of(pair[1])};
+}
+
+// Arguments that have no effect here: they choose kernels in the reference.
+bool is_ignored(const std::string& name) {
+  return name == "name" || name == "fast_solve" || name == "chunked_trace" ||
+         name == "mode";
+}
+
+AlgorithmArgs args_of(const py::dict& given) {
+  AlgorithmArgs a;
+  for (const auto& [key, item] : given) {
+    const auto name = key.cast<std::string>();
+    const auto value = py::reinterpret_borrow<py::object>(item);
+    if (value.is_none() || is_ignored(name)) continue;
+    if (name == "decay_or_rank")
+      a.decay_or_rank = decay_of(value);
+    else if (name == "n")
+      a.n = value.cast<std::int64_t>();
+    else if (name == "feedback")
+      a.feedback = value.cast<std::string>();
+    else if (name == "kappa_filter_decay")
+      a.kappa_filter_decay = value.cast<double>();
+    else if (name == "random_feedback_key")
+      a.random_feedback_key = value.cast<std::uint64_t>();
+    else if (name == "projection_key")
+      a.projection_key = value.cast<std::uint64_t>();
+    else if (name == "projection_eps")
+      a.projection_eps = value.cast<double>();
+    else if (name == "snap_max_jacobian_elements")
+      a.snap_max_jacobian_elements = value.cast<std::int64_t>();
+    else if (name == "trace_dtype")
+      a.trace_dtype = value.cast<DType>();
+    else if (name == "config")
+      a.config = value.cast<ETraceConfig>();
+    else if (name == "vjp_method")
+      a.vjp_method = vjp_method_from_string(value.cast<std::string>());
+    else
+      throw py::type_error("no argument '" + name + "' of a learning rule");
+  }
+  return a;
+}
+
+py::object recursion_object(const Recursion& r) {
+  const std::string x(to_string(r.x)), f(to_string(r.f));
+  if (r.is_pair) return py::make_tuple(x, f);
+  return py::str(x);
+}
+
+py::object decay_object(const Decay& d) {
+  if (d.is_pair) return py::make_tuple(d.x, d.f);
+  return py::cast(d.x);
+}
+
+template <class E>
+auto text(E (ETraceConfig::*field)() const) {
+  return [field](const ETraceConfig& c) { return std::string(to_string((c.*field)())); };
+}
+
+void def_config(py::module_& m) {
+  using C = ETraceConfig;
+  py::class_<C>(m, "_ETraceConfig")
+      .def(py::init(&C::from_json), "json"_a)
+      .def_property_readonly("trace_factorization", text(&C::trace_factorization))
+      .def_property_readonly(
+          "temporal_recursion",
+          [](const C& c) { return recursion_object(c.temporal_recursion()); })
+      .def_property_readonly("recurrence_scope", text(&C::recurrence_scope))
+      .def_property_readonly("learning_signal", text(&C::learning_signal))
+      .def_property_readonly("trace_filter", text(&C::trace_filter))
+      .def_property_readonly("update_schedule", text(&C::update_schedule))
+      .def_property_readonly("decay", [](const C& c) { return decay_object(c.decay()); })
+      .def_property_readonly("kappa", &C::kappa)
+      .def_property_readonly("sparse_n", &C::sparse_n)
+      .def_property_readonly("window_size",
+                             [](const C& c) { return c.fields().window_size; })
+      .def("to_json", &C::to_json)
+      .def("__repr__", &C::describe)
+      .def("__eq__", [](const C& a, const C& b) { return a == b; })
+      .def("__hash__", [](const C& c) { return std::hash<std::string>()(c.to_json()); });
+}
+
+}  // namespace
+
+void init_algorithm(py::module_& m) {
+  def_config(m);
+  py::class_<Algorithm>(m, "Algorithm", "A learning rule with its options.")
+      .def(py::init([](const std::string& name, const py::dict& args) {
+             return algorithm_by_name(name, args_of(args));
+           }),
+           "name"_a, "args"_a = py::dict())
+      .def_static(
+          "from_config",
+          [](const ETraceConfig& c, const py::dict& args) {
+            const AlgorithmArgs a = args_of(args);
+            AlgorithmOptions o;
+            o.random_feedback_key = a.random_feedback_key;
+            if (a.projection_key) o.projection_key = *a.projection_key;
+            if (a.projection_eps) o.projection_eps = *a.projection_eps;
+            o.trace_dtype = a.trace_dtype;
+            return algorithm_from_config(c, o, a.vjp_method);
+          },
+          "config"_a, "args"_a = py::dict())
+      .def_readonly("name", &Algorithm::name)
+      .def_readonly("config", &Algorithm::config)
+      .def_property_readonly(
+          "vjp_method",
+          [](const Algorithm& a) { return std::string(to_string(a.vjp_method)); })
+      .def("__repr__", [](const Algorithm& a) {
+        return fmt::format("Algorithm({}, {})", a.name, a.config.describe());
+      });
+  m.def("algorithm_names", &algorithm_names);
+}
+
+}  // namespace braintrace::python

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Library errors as Python exceptions: one class per ErrorKind, defined in _errors.py.
+#include "bindings.h"
+
+#include "braintrace/base/error.h"
+
+namespace braintrace::python {
+namespace {
+
+const char* class_name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::value:
+      return "UserValueError";
+    case ErrorKind::type:
+      return "UserTypeError";
+    case ErrorKind::not_implemented:
+      return "UserNotImplementedError";
+    case ErrorKind::not_supported:
+      return "NotSupportedError";
+    case ErrorKind::runtime:
+      return "UserRuntimeError";
+    case ErrorKind::compilation:
+      return "CompilationError";
+  }
+  return "UserError";
+}
+
+void raise(const char* name, const char* message) {
+  const py::object type = py::module_::import("braintrace_cpp._errors").attr(name);
+  PyErr_SetString(type.ptr(), message);
+}
+
+void translate(std::exception_ptr p) {
+  try {
+    if (p) std::rethrow_exception(p);
+  } catch (const UserError& e) {
+    raise(class_name(e.kind()), e.what());
+  } catch (const InternalError& e) {
+    raise("InternalError", e.what());
+  }
+}
+
+}  // namespace
+
+void init_errors() { py::register_exception_translator(&translate); }
+
+}  // namespace braintrace::python

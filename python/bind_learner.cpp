@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiled learner. The public class is written in Python on top (_learner.py).
+#include "convert.h"
+#include "etrace_options.h"
+#include "py_learner.h"
+#include <fmt/format.h>
+
+#include "braintrace/algo/memory_plan.h"
+
+namespace braintrace::python {
+namespace {
+
+using namespace py::literals;
+
+LearnerOptions learner_options(const py::dict& given) {
+  LearnerOptions o;
+  if (given.contains("compat") && given["compat"].cast<bool>()) o = compat(o);
+  for (const auto& [key, item] : given) {
+    const auto name = key.cast<std::string>();
+    const auto value = py::reinterpret_borrow<py::object>(item);
+    if (name == "compat") continue;
+    if (name == "batch_size")
+      o.batch_size = value.cast<std::optional<std::int64_t>>();
+    else if (name == "seed")
+      o.seed = value.cast<std::optional<std::uint64_t>>();
+    else if (name == "dtype")
+      o.dtype = value.cast<std::optional<DType>>();
+    else if (name == "vmap")
+      o.vmap = value.cast<bool>();
+    else if (name == "threads")
+      o.threads = value.cast<int>();
+    else if (name == "check_finite")
+      o.learning.check_finite = value.cast<bool>();
+    else if (name == "executor")
+      o.executor = value.cast<std::string>() == "interpreter" ? ExecutorKind::interpreter
+                                                              : ExecutorKind::plan;
+    else if (set_compile_option(o.graph, name, value))
+      continue;
+    else if (!py::isinstance<py::str>(value) ||
+             !set_option(o.learning, name, value.cast<std::string>()))
+      throw py::type_error(fmt::format("compile: no option '{}'", name));
+  }
+  return o;
+}
+
+// Names that are options of compile and not of a learning rule.
+std::vector<std::string> learner_option_names() {
+  std::vector<std::string> names = {
+      "compat",      "batch_size",   "seed",
+      "dtype",       "vmap",         "threads",
+      "executor",    "check_finite", "include_hidden_perturb",
+      "control_flow"};
+  for (const auto& part : {option_names(), braintrace::learning_option_names()})
+    names.insert(names.end(), part.begin(), part.end());
+  return names;
+}
+
+// A loss function traced for streaming.
+struct PyLoss {
+  LossHandle handle;
+  Tree args, aux;
+  bool has_aux;
+};
+
+std::shared_ptr<PyLoss> trace_loss(PyLearner& l, const py::function& f,
+                                   const py::args& examples, bool has_aux) {
+  std::vector<Value> leaves;
+  Tree args = flatten(examples, leaves);
+  Tree aux;
+  const TracedFn fn = traced_function(f, args, has_aux, aux);
+  LossHandle handle = l.learner().trace_loss(fn, arrays_of(leaves));
+  return std::make_shared<PyLoss>(
+      PyLoss{std::move(handle), std::move(args), aux, has_aux});
+}
+
+py::tuple step_grad(PyLearner& l, PyLoss& loss, const py::args& args, double weight) {
+  std::vector<Value> leaves;
+  flatten(args, leaves);
+  const std::vector<Array> arrays = arrays_of(leaves);
+  StepGradient g;
+  {
+    py::gil_scoped_release release;
+    g = l.learner().step_grad(arrays, loss.handle, weight);
+  }
+  py::dict grads;
+  for (const auto& [path, a] : *g.gradients) grads[py::str(path)] = py::cast(a);
+  if (!loss.has_aux) return py::make_tuple(g.loss, grads);
+  return py::make_tuple(g.loss, grads,
+                        unflatten(loss.aux, {g.results.begin(), g.results.end()}));
+}
+
+py::list traces_of(const std::vector<TraceView>& views) {
+  py::list out;
+  for (const TraceView& t : views) {
+    py::dict d;
+    d["name"] = t.slot.name();
+    d["kind"] = t.slot.kind;
+    d["key"] = t.slot.key;
+    d["relation"] = t.slot.relation;
+    d["group"] = t.slot.group;
+    d["value"] = py::cast(t.value);
+    out.append(d);
+  }
+  return out;
+}
+
+}  // namespace
+
+void init_learner(py::module_& m) {
+  m.def("learner_option_names", &learner_option_names);
+  py::class_<PyLoss, std::shared_ptr<PyLoss>>(m, "LossHandle",
+                                              "A loss function traced once.")
+      .def_property_readonly("program", [](const PyLoss& l) { return l.handle.graph(); });
+  py::class_<PyLearner>(m, "_Learner")
+      .def(py::init([](const py::object& model, const Algorithm& a,
+                       const py::dict& options, const py::args& examples) {
+        return std::make_unique<PyLearner>(model, a, examples, learner_options(options));
+      }))
+      .def("call", &PyLearner::call)
+      .def("step", &PyLearner::step)
+      .def("call_window", [](PyLearner& l, const std::vector<bool>& multi,
+                             const py::args& args) { return l.call_window(args, multi); })
+      .def("trace_loss",
+           [](PyLearner& l, const py::function& f, bool has_aux,
+              const py::args& examples) { return trace_loss(l, f, examples, has_aux); })
+      .def("step_grad",
+           [](PyLearner& l, PyLoss& loss, double weight, const py::args& args) {
+             return step_grad(l, loss, args, weight);
+           })
+      .def("etrace_grad",
+           [](PyLearner& l, const py::function& f, const py::dict& options,
+              const py::args& sequences) { return l.etrace_grad(sequences, f, options); })
+      .def("etrace_evolve",
+           [](PyLearner& l, const std::optional<std::int64_t>& chunk, bool outputs,
+              const py::args& sequences) {
+             return l.etrace_evolve(sequences, chunk, outputs);
+           })
+      .def("init_etrace_state", [](PyLearner& l) { l.learner().init_etrace_state(); })
+      .def("reset_state",
+           [](PyLearner& l, const std::optional<std::int64_t>& batch) {
+             l.learner().reset_state(batch);
+           })
+      .def("etraces", [](const PyLearner& l) { return traces_of(l.learner().etraces()); })
+      .def("get_etrace_of",
+           [](const PyLearner& l, const Path& p) {
+             return traces_of(l.learner().get_etrace_of(p));
+           })
+      .def("set_etrace", [](PyLearner& l, const std::string& name,
+                            const Array& v) { l.learner().set_etrace(name, v); })
+      .def("set_modulator",
+           [](PyLearner& l, const std::optional<Array>& v) {
+             l.learner().set_modulator(v);
+           })
+      .def("set_rule_input", [](PyLearner& l, const std::string& name,
+                                const Array& v) { l.learner().set_rule_input(name, v); })
+      .def("set_counters",
+           [](PyLearner& l, std::int64_t calls, std::int64_t steps) {
+             l.learner().set_counters(calls, steps);
+           })
+      .def_property_readonly(
+          "running_index", [](const PyLearner& l) { return l.learner().running_index(); })
+      .def_property_readonly("trace_steps",
+                             [](const PyLearner& l) { return l.learner().trace_steps(); })
+      .def_property_readonly("algorithm",
+                             [](const PyLearner& l) { return l.learner().algorithm(); })
+      .def_property_readonly(
+          "graph", [](const PyLearner& l) { return &l.learner().graph(); },
+          py::return_value_policy::reference_internal)
+      .def("report_text", [](const PyLearner& l, int verbose) {
+        return l.learner().show_graph(verbose);
+      });
+}
+
+}  // namespace braintrace::python

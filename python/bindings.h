@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What every binding file shares. Bindings translate; they decide nothing.
+#include <memory>
+#include <string>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "braintrace/ir/value.h"
+
+namespace py = pybind11;
+
+namespace braintrace::python {
+
+void init_errors();
+void init_value(py::module_& m);
+void init_value_methods(py::module_& m);
+void init_ops(py::module_& m);
+void init_ops_shape(py::module_& m);
+void init_ops_etp(py::module_& m);
+void init_control_flow(py::module_& m);
+void init_state(py::module_& m);
+void init_module(py::module_& m);
+void init_nn(py::module_& m);
+void init_initializers(py::module_& m);
+void init_graph(py::module_& m);
+void init_etrace(py::module_& m);
+void init_report(py::module_& m);
+void init_train(py::module_& m);
+void init_data(py::module_& m);
+void init_algorithm(py::module_& m);
+void init_learner(py::module_& m);
+
+}  // namespace braintrace::python

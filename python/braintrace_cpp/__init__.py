@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Online learning for recurrent and spiking networks.
+
+>>> import braintrace_cpp as bt
+>>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4))
+>>> bt.compile_etrace_graph(gru, bt.zeros(3)).hidden_groups[0].hidden_paths
+[('h',)]
+"""
+from . import _core, nn
+from ._core import *  # noqa: F401,F403
+from ._core import __version__, data, schedule, tasks
+from ._errors import (
+    CompilationError,
+    InternalError,
+    NotSupportedError,
+    UserError,
+    UserNotImplementedError,
+    UserRuntimeError,
+    UserTypeError,
+    UserValueError,
+)
+from ._learner import *  # noqa: F401,F403
+from ._optimizers import SGD, Adam, AdamW, Lion, RMSprop
+
+array = asarray = Value  # noqa: F405

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stand-in for the parts of jax that braintrace models use.
+
+>>> from braintrace_cpp import jax
+>>> float(jax.nn.relu(-1.0))
+0.0
+"""
+from types import SimpleNamespace
+
+from . import _core, numpy  # noqa: F401
+
+nn = SimpleNamespace(
+    **{name: getattr(_core, name) for name in (
+        "relu", "sigmoid", "softplus", "tanh", "gelu", "silu", "elu", "celu", "selu", "glu",
+        "leaky_relu", "log_sigmoid", "log_softmax", "softmax", "logsumexp", "relu6",
+        "soft_sign", "hard_sigmoid", "hard_swish", "one_hot")})
+lax = SimpleNamespace(scan=_core.scan, while_loop=_core.while_loop, cond=_core.cond,
+                      stop_gradient=_core.stop_gradient)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers, cells, neurons, synapses and what models are written with.
+
+Every class is built from the table of the library (`_core._layer_table`), so that signatures
+and defaults are those of C++.
+"""
+from . import _core
+from ._core import (
+    COBA,
+    CUBA,
+    HiddenGroupState,
+    HiddenState,
+    HiddenTreeState,
+    MgBlock,
+    Module,
+    ParamState,
+    RngState,
+    ShortTermState,
+    Surrogate,
+    activation_names,
+    build_model,
+    init,
+    init_all_states,
+    model_kinds,
+    surrogate_names,
+)
+
+
+
+class Neuron(Module):
+    """Base of the neurons of the library."""
+
+    def get_spike(self):
+        """The spike of the present state (0 or 1, with the surrogate's derivative)."""
+        return _core._neuron_spike(self)
+
+    def add_current(self, current):
+        """A current in mA for the next step."""
+        _core._neuron_current(self, current)
+
+    def add_delta(self, delta):
+        """A jump of the potential in mV, after the next integration."""
+        _core._neuron_delta(self, delta)
+
+    @property
+    def size(self):
+        """The shape of the population."""
+        return _core._neuron_size(self)
+
+
+class Synapse(Module):
+    """Base of the synapses of the library."""
+
+    def add_delta(self, x):
+        """Input of the next step."""
+        _core._synapse_delta(self, x)
+
+    @property
+    def output(self):
+        """What the last step returned."""
+        return _core._synapse_value(self)
+
+
+def _make_class(index, name, base, doc):
+    def __init__(self, *args, **kwargs):
+        Module.__init__(self)
+        _core._build_layer(self, index, *args, **kwargs)
+
+    return type(name, (base,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
+
+
+_BASES = {"Module": Module, "Neuron": Neuron, "Synapse": Synapse}
+_LAYERS = {
+    name: _make_class(index, name, _BASES[base], doc)
+    for index, (name, base, doc) in enumerate(_core._layer_table())
+}
+globals().update(_LAYERS)
+
+
+def _keep_with_neuron(cls):
+    """A neuron calls the synapses aligned to it, so these must live as long as it does."""
+    build = cls.__init__
+
+    def __init__(self, post, *args, **kwargs):
+        build(self, post, *args, **kwargs)
+        post.__dict__.setdefault("_aligned", []).append(self)
+
+    cls.__init__ = __init__
+
+
+_keep_with_neuron(_LAYERS["AlignPost"])
+ValinaRNNCell = _LAYERS["VanillaRNNCell"]  # the name existing models use
+
+
+def __getattr__(name):
+    """Surrogates and functions by name: nn.ReluGrad(width=2), nn.gelu(x)."""
+    if name in surrogate_names():
+        return lambda **parameters: Surrogate(name, **parameters)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+__all__ = [
+    "COBA", "CUBA", "HiddenGroupState", "HiddenState", "HiddenTreeState", "MgBlock", "Module",
+    "Neuron", "ParamState", "RngState", "ShortTermState", "Surrogate", "Synapse",
+    "ValinaRNNCell", "activation_names", "build_model", "init", "init_all_states",
+    "model_kinds", "surrogate_names", *_LAYERS,
+]

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert.h"
+
+#include <set>
+
+#include <fmt/format.h>
+#include <pybind11/numpy.h>
+
+namespace braintrace::python {
+namespace {
+
+DType& default_float_setting() {
+  static DType d = DType::f32;
+  return d;
+}
+
+struct NumpyType {
+  const char* numpy;
+  DType dtype;
+};
+constexpr NumpyType kTypes[] = {{"float32", DType::f32},
+                                {"float64", DType::f64},
+                                {"int32", DType::i32},
+                                {"bool", DType::boolean}};
+
+// NumPy types without a twin, and what they are read as.
+constexpr NumpyType kWider[] = {{"float16", DType::f32}, {"int64", DType::i32},
+                                {"int16", DType::i32},   {"int8", DType::i32},
+                                {"uint8", DType::i32},   {"uint16", DType::i32},
+                                {"uint32", DType::i32},  {"uint64", DType::i32}};
+
+const char* numpy_name(DType d) {
+  for (const NumpyType& t : kTypes)
+    if (t.dtype == d) return t.numpy;
+  return nullptr;
+}
+
+std::optional<DType> dtype_of_numpy(const std::string& name, bool* exact) {
+  for (const NumpyType& t : kTypes)
+    if (name == t.numpy) return *exact = true, t.dtype;
+  for (const NumpyType& t : kWider)
+    if (name == t.numpy) return *exact = false, t.dtype;
+  return std::nullopt;
+}
+
+void require_fits(const py::array& a) {
+  if (a.size() == 0) return;
+  const std::string kind(1, a.dtype().kind());
+  if (kind != "i" && kind != "u") return;
+  const std::string low = py::str(a.attr("min")()), high = py::str(a.attr("max")());
+  const bool fits = a.attr("min")().attr("__ge__")(-2147483648LL).cast<bool>() &&
+                    a.attr("max")().attr("__le__")(2147483647LL).cast<bool>();
+  BT_REQUIRE(fits,
+             fmt::format("array: integers are 32 bits wide; found values from {} to {}",
+                         low, high));
+}
+
+// Shares packed memory that nobody can write; nullopt when a copy is needed.
+std::optional<Array> borrow(const py::array& a, DType dtype) {
+  const bool packed = (a.flags() & py::array::c_style) != 0;
+  if (a.writeable() || !packed) return std::nullopt;
+  return foreign_array(dtype, Shape(a.shape(), a.shape() + a.ndim()), a.data(), keep(a));
+}
+
+Array copy_of(py::array a, DType dtype) {
+  a = py::array::ensure(a, py::array::c_style);
+  Shape shape(a.shape(), a.shape() + a.ndim());
+  Array out = Array::uninitialized(dtype, std::move(shape));
+  std::memcpy(out.mutable_raw(), a.data(), out.num_bytes());
+  return out;
+}
+
+py::array as_numpy(py::handle h) {
+  py::array a = py::array::ensure(h);
+  if (!a) {
+    PyErr_Clear();
+    throw py::type_error(fmt::format("expected an array or numbers, got {}",
+                                     py::str(py::type::of(h)).cast<std::string>()));
+  }
+  return a;
+}
+
+Array import(py::handle h, bool keep_width) {
+  if (py::isinstance<Value>(h)) return h.cast<const Value&>().array();
+  py::array a = as_numpy(h);
+  const std::string name = py::str(a.dtype().attr("name"));
+  bool exact = false;
+  const std::optional<DType> dtype = dtype_of_numpy(name, &exact);
+  if (!dtype)
+    throw py::type_error(
+        fmt::format("arrays of {} are not supported; there are float32, "
+                    "float64, int32 and bool",
+                    name));
+  DType want = *dtype;
+  if (is_float(want) && !keep_width) want = default_float();
+  if (!exact && want == DType::i32) require_fits(a);
+  if (exact && want == *dtype)
+    if (auto shared = borrow(a, want)) return *shared;
+  return copy_of(a.attr("astype")(numpy_name(want), py::arg("copy") = false), want);
+}
+
+}  // namespace
+
+Array foreign_array(DType dtype, Shape shape, const void* memory,
+                    std::shared_ptr<void> owner) {
+  // A second holder of each owner, so that no executor takes the array for its own and
+  // writes to it. Dropped at a later call, once the library has let go.
+  static auto* holders = new std::vector<std::shared_ptr<void>>();
+  std::erase_if(*holders, [](const auto& o) { return o.use_count() == 1; });
+  holders->push_back(owner);
+  return Array::borrowed(dtype, std::move(shape), const_cast<void*>(memory),
+                         std::move(owner));
+}
+
+DType default_float() { return default_float_setting(); }
+
+void set_default_float(DType d) {
+  BT_REQUIRE_KIND(
+      is_float(d), ErrorKind::type,
+      fmt::format("set_default_dtype: must be f32 or f64, got {}", to_string(d)));
+  default_float_setting() = d;
+}
+
+Array to_array(py::handle h) { return import(h, false); }
+Array to_array_exact(py::handle h) { return import(h, true); }
+
+Value to_value(py::handle h) {
+  if (py::isinstance<Value>(h)) return h.cast<Value>();
+  return to_array(h);
+}
+
+std::optional<Arg> to_arg(py::handle h) {
+  std::optional<Arg> out;
+  if (py::isinstance<Value>(h)) {
+    out.emplace(h.cast<const Value&>());
+  } else if (PyBool_Check(h.ptr())) {
+    out.emplace(Array::from<bool>({}, {h.cast<bool>()}));
+  } else if (PyFloat_CheckExact(h.ptr())) {
+    out.emplace(h.cast<double>());
+  } else if (PyLong_CheckExact(h.ptr())) {
+    int overflow = 0;
+    const long v = PyLong_AsLongAndOverflow(h.ptr(), &overflow);
+    if (overflow != 0 || v != static_cast<int>(v)) {
+      out.emplace(h.cast<double>());
+    } else {
+      out.emplace(static_cast<int>(v));
+    }
+  } else if (h.is_none() || PyUnicode_Check(h.ptr()) || PyDict_Check(h.ptr())) {
+    return std::nullopt;
+  } else {
+    out.emplace(to_array(h));
+  }
+  out->loc = python_location();
+  return out;
+}
+
+Shape to_shape(py::handle h) {
+  Shape out;
+  if (PyIndex_Check(h.ptr())) return {h.cast<std::int64_t>()};
+  for (py::handle item : py::reinterpret_borrow<py::object>(h))
+    out.push_back(item.cast<std::int64_t>());
+  return out;
+}
+
+DType to_dtype(py::handle h) {
+  if (PyUnicode_Check(h.ptr()))
+    if (const auto d = dtype_from_string(h.cast<std::string>())) return *d;
+  py::object dtype = py::module_::import("numpy").attr("dtype")(h);
+  bool exact = false;
+  const std::string name = py::str(dtype.attr("name"));
+  const auto d = dtype_of_numpy(name, &exact);
+  if (!d) throw py::type_error("no element type " + name);
+  return *d;
+}
+
+py::object dtype_object(DType d) {
+  if (const char* name = numpy_name(d))
+    return py::module_::import("numpy").attr("dtype")(name);
+  return py::str(std::string(to_string(d)));
+}
+
+py::object numpy_view(const Array& a) {
+  const char* name = numpy_name(a.dtype());
+  if (name == nullptr) return numpy_view(a.astype(DType::f32));
+  Ints strides = a.strides();
+  for (std::int64_t& s : strides) s *= static_cast<std::int64_t>(size_of(a.dtype()));
+  py::capsule base(new Array(a), [](void* p) { delete static_cast<Array*>(p); });
+  py::array view(py::dtype(name), a.shape(), strides, a.raw(), base);
+  view.attr("setflags")(py::arg("write") = false);
+  return view;
+}
+
+SourceLoc python_location() {
+  static auto* names = new std::set<std::string>();  // SourceLoc keeps pointers
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr) return {};
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  SourceLoc loc;
+  if (file != nullptr) {
+    loc = {names->insert(file).first->c_str(),
+           static_cast<std::uint32_t>(PyFrame_GetLineNumber(frame))};
+  } else {
+    PyErr_Clear();
+  }
+  Py_DECREF(code);
+  return loc;
+}
+
+std::shared_ptr<py::object> keep(py::object o) {
+  return {new py::object(std::move(o)), [](py::object* p) {
+            py::gil_scoped_acquire gil;
+            delete p;
+          }};
+}
+
+py::tuple to_tuple(const Shape& s) {
+  py::tuple t(s.size());
+  for (std::size_t i = 0; i < s.size(); ++i) t[i] = py::int_(s[i]);
+  return t;
+}
+
+}  // namespace braintrace::python
+
+namespace pybind11::detail {
+
+using namespace braintrace;
+using namespace braintrace::python;
+
+bool type_caster<Array>::load(handle h, bool) {
+  if (h.is_none()) return false;
+  value = to_array(h);
+  return true;
+}
+
+handle type_caster<Array>::cast(const Array& a, return_value_policy, handle) {
+  return pybind11::cast(Value(a)).release();
+}
+
+bool type_caster<DType>::load(handle h, bool) {
+  if (h.is_none()) return false;
+  value = to_dtype(h);
+  return true;
+}
+
+handle type_caster<DType>::cast(DType d, return_value_policy, handle) {
+  return dtype_object(d).release();
+}
+
+bool type_caster<Size>::load(handle h, bool) {
+  if (!PyIndex_Check(h.ptr()) && !isinstance<sequence>(h)) return false;
+  if (PyUnicode_Check(h.ptr())) return false;
+  value.dims = to_shape(h);
+  return true;
+}
+
+bool type_caster<Path>::load(handle h, bool) {
+  value.keys.clear();
+  if (PyUnicode_Check(h.ptr())) {
+    value = path_from_slashes(h.cast<std::string>());
+    return true;
+  }
+  if (!isinstance<sequence>(h)) return false;
+  for (handle key : reinterpret_borrow<sequence>(h)) {
+    if (PyLong_Check(key.ptr())) {
+      value.keys.emplace_back(key.cast<std::int64_t>());
+    } else if (PyUnicode_Check(key.ptr())) {
+      value.keys.emplace_back(key.cast<std::string>());
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+handle type_caster<Path>::cast(const Path& p, return_value_policy, handle) {
+  tuple t(p.keys.size());
+  for (std::size_t i = 0; i < p.keys.size(); ++i)
+    t[i] =
+        std::visit([](const auto& k) -> object { return pybind11::cast(k); }, p.keys[i]);
+  return t.release();
+}
+
+bool type_caster<Arg>::load(handle h, bool) {
+  value = to_arg(h);
+  return value.has_value();
+}
+
+}  // namespace pybind11::detail

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "etrace_options.h"
+
+#include <algorithm>
+
+#include "convert.h"
+#include <fmt/format.h>
+
+#include "braintrace/etrace/cut_set.h"
+#include "braintrace/etrace/etrace_graph.h"
+#include "braintrace/etrace/report.h"
+
+namespace braintrace::python {
+namespace {
+
+ControlFlowPolicy policy_of(const py::dict& d) {
+  ControlFlowPolicy p;
+  for (const auto& [key, value] : d) {
+    const auto name = key.cast<std::string>();
+    if (name == "cond")
+      p.cond = value.cast<std::string>();
+    else if (name == "while_hidden")
+      p.while_hidden = value.cast<std::string>();
+    else if (name == "etp_in_control_flow")
+      p.etp_in_control_flow = value.cast<std::string>();
+    else if (name == "scan_descent")
+      p.scan_descent = value.cast<std::string>();
+    else if (name == "scan_unroll_limit")
+      p.scan_unroll_limit = value.cast<std::int64_t>();
+    else if (name == "fixpoint_iteration_limit")
+      p.fixpoint_iteration_limit = value.cast<std::int64_t>();
+    else
+      throw py::type_error("control_flow has no knob '" + name + "'");
+  }
+  validate(p);
+  return p;
+}
+
+void def_kinds(py::module_& m) {
+  py::enum_<DiagnosticKind> kind(m, "DiagnosticKind",
+                                 "What a record of the compiler is about.");
+  for (const DiagnosticKind k : all_diagnostic_kinds()) {
+    std::string name(to_string(k));
+    std::transform(name.begin(), name.end(), name.begin(), ::toupper);
+    kind.value(name.c_str(), k);
+  }
+  py::enum_<DiagnosticLevel>(m, "DiagnosticLevel", "How much a record matters.")
+      .value("INFO", DiagnosticLevel::info)
+      .value("WARNING", DiagnosticLevel::warning)
+      .value("ERROR", DiagnosticLevel::error);
+}
+
+}  // namespace
+
+bool set_compile_option(CompileOptions& o, const std::string& name,
+                        const py::object& value) {
+  const auto names = option_names();
+  if (name == "include_hidden_perturb") {
+    o.include_hidden_perturb = value.cast<bool>();
+  } else if (name == "include_recurrent_mixing") {
+    o.include_recurrent_mixing = value.cast<bool>();
+  } else if (name == "sparse_n") {
+    o.sparse_n = value.cast<std::optional<std::int64_t>>();
+  } else if (name == "snap_max_jacobian_elements") {
+    o.snap_max_jacobian_elements = value.cast<std::int64_t>();
+  } else if (name == "batched") {
+    o.batched = value.cast<bool>();
+  } else if (name == "control_flow") {
+    o.control_flow = policy_of(value);
+  } else if (std::find(names.begin(), names.end(), name) != names.end()) {
+    set_option(o, name, value.cast<std::string>());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+CompileOptions compile_options(const py::dict& keywords) {
+  const bool reference = keywords.contains("compat") && keywords["compat"].cast<bool>();
+  CompileOptions o = reference ? compat() : CompileOptions{};
+  for (const auto& [key, value] : keywords) {
+    const auto name = key.cast<std::string>();
+    if (name == "compat") continue;
+    if (!set_compile_option(o, name, py::reinterpret_borrow<py::object>(value)))
+      throw py::type_error(fmt::format(
+          "compile: no option '{}'; there are compat, include_hidden_perturb, "
+          "include_recurrent_mixing, sparse_n, snap_max_jacobian_elements, batched, "
+          "control_flow, {}",
+          name, fmt::join(option_names(), ", ")));
+  }
+  return o;
+}
+
+void init_etrace_records(py::module_& m) {
+  def_kinds(m);
+  using R = CompilationRecord;
+  py::class_<R>(m, "CompilationRecord", "One decision of the compiler.")
+      .def_readonly("kind", &R::kind)
+      .def_readonly("level", &R::level)
+      .def_readonly("message", &R::message)
+      .def_readonly("primitive", &R::primitive)
+      .def_readonly("weight_path", &R::weight_path)
+      .def_readonly("hidden_paths", &R::hidden_paths)
+      .def_property_readonly("context",
+                             [](const R& r) {
+                               return std::map<std::string, std::string>(
+                                   r.context.begin(), r.context.end());
+                             })
+      .def("__repr__", [](const R& r) { return to_string(r); });
+  py::class_<ParameterVerdict>(m, "ParameterVerdict", "What becomes of a parameter.")
+      .def_readonly("path", &ParameterVerdict::path)
+      .def_readonly("reason", &ParameterVerdict::reason)
+      .def_property_readonly(
+          "verdict",
+          [](const ParameterVerdict& v) { return std::string(to_string(v.verdict)); })
+      .def("__repr__", [](const ParameterVerdict& v) {
+        return fmt::format("{}: {}", to_string(v.path), to_string(v.verdict));
+      });
+  py::class_<CutEntry>(m, "CutEntry", "Where past credit stops.")
+      .def_readonly("op", &CutEntry::op)
+      .def_readonly("where", &CutEntry::where)
+      .def_readonly("weight_path", &CutEntry::weight_path)
+      .def_readonly("from_", &CutEntry::from)
+      .def_readonly("weights", &CutEntry::weights)
+      .def_readonly("to", &CutEntry::to)
+      .def("__repr__", [](const CutEntry& c) { return to_string(c); });
+}
+
+}  // namespace braintrace::python

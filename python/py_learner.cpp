@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "py_learner.h"
+
+#include "convert.h"
+#include <fmt/format.h>
+
+namespace braintrace::python {
+namespace {
+
+Learner compile_model(Module& m, const Algorithm& a, const py::args& examples,
+                      const LearnerOptions& o) {
+  return compile(m, a, arrays_of(bind_inputs(m, examples)), o);
+}
+
+// What a caller watches a long run with: f(done, total), or an object with update(n).
+std::function<bool(std::int64_t, std::int64_t)> progress_of(py::handle watcher) {
+  auto signals = std::make_shared<SignalCheck>();
+  if (watcher.is_none())
+    return [signals](std::int64_t, std::int64_t) { return (*signals)(), true; };
+  const auto held = keep(py::reinterpret_borrow<py::object>(watcher));
+  const bool is_bar = py::hasattr(watcher, "update");
+  auto last = std::make_shared<std::int64_t>(0);
+  return [=](std::int64_t done, std::int64_t total) {
+    py::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (is_bar) {
+      held->attr("update")(done - *last);
+      *last = done;
+      return true;
+    }
+    const py::object go_on = (*held)(done, total);
+    return go_on.is_none() || go_on.cast<bool>();
+  };
+}
+
+Reduction reduction_of(const std::string& name) {
+  BT_REQUIRE(name == "mean" || name == "sum",
+             fmt::format("etrace_grad: reduction must be mean or sum, got '{}'", name));
+  return name == "mean" ? Reduction::mean : Reduction::sum;
+}
+
+LossOutput loss_output_of(const std::string& name) {
+  if (name == "per_step") return LossOutput::per_step;
+  if (name == "masked") return LossOutput::masked;
+  BT_REQUIRE(name == "scalar", fmt::format("etrace_grad: loss_output must be per_step, "
+                                           "masked or scalar, got '{}'",
+                                           name));
+  return LossOutput::scalar;
+}
+
+GradOptions grad_options(const py::dict& d) {
+  GradOptions o;
+  const auto get = [&](const char* name) { return py::object(d[name]); };
+  if (!get("mask").is_none()) o.mask = to_array(get("mask"));
+  o.chunk_size = get("chunk_size").cast<std::optional<std::int64_t>>();
+  o.weights = get("weights").cast<std::vector<std::string>>();
+  o.reduction = reduction_of(get("reduction").cast<std::string>());
+  o.loss_output = loss_output_of(get("loss_output").cast<std::string>());
+  o.progress = progress_of(get("progress"));
+  if (const py::object sink = get("loss_sink"); !sink.is_none()) {
+    const auto held = keep(sink);
+    o.loss_sink = [held](std::int64_t t, double loss) {
+      py::gil_scoped_acquire gil;
+      (*held)(t, loss);
+    };
+  }
+  return o;
+}
+
+std::vector<Value> values_of(const std::vector<Array>& arrays) {
+  return {arrays.begin(), arrays.end()};
+}
+
+}  // namespace
+
+void SignalCheck::operator()() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_ < std::chrono::milliseconds(20)) return;
+  last_ = now;
+  py::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+TracedFn traced_function(const py::function& f, const Tree& args, bool has_aux,
+                         Tree& aux) {
+  return [&f, &args, has_aux, &aux](const Values& in) {
+    py::gil_scoped_acquire gil;
+    const py::object out = f(*py::tuple(unflatten(args, in)));
+    if (!has_aux) return LossResult{to_value(out), {}};
+    const auto pair = py::reinterpret_borrow<py::sequence>(out);
+    if (!py::isinstance<py::sequence>(out) || pair.size() != 2)
+      throw py::type_error("with has_aux=True the function must return (loss, aux)");
+    LossResult r{to_value(pair[0]), {}};
+    aux = flatten(py::object(pair[1]), r.results);
+    return r;
+  };
+}
+
+PyLearner::PyLearner(const py::object& model, const Algorithm& algorithm,
+                     const py::args& examples, LearnerOptions options)
+    : model_object_(model),
+      model_(module_of(model)),
+      learner_(compile_model(*model_, algorithm, examples, options)) {}
+
+py::object PyLearner::call(const py::args& args) {
+  std::vector<Value> in;
+  flatten(args, in);
+  const bool symbolic =
+      std::any_of(in.begin(), in.end(), [](const Value& v) { return !v.is_concrete(); });
+  if (symbolic || RecordingScope::innermost() != nullptr)
+    return restore_outputs(*model_, learner_(in));
+  return step(args);
+}
+
+py::object PyLearner::step(const py::args& args) {
+  std::vector<Value> in;
+  flatten(args, in);
+  const std::vector<Array> arrays = arrays_of(in);
+  std::vector<Array> out;
+  {
+    py::gil_scoped_release release;
+    out = learner_.step(arrays);
+  }
+  return restore_outputs(*model_, values_of(out));
+}
+
+py::object PyLearner::call_window(const py::args& args, const std::vector<bool>& multi) {
+  MultiStepData data;
+  std::vector<bool> is_multi;
+  std::int64_t steps = 0;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    flatten(args[i], data.values);
+    is_multi.resize(data.values.size(), multi.at(i));
+  }
+  for (std::size_t i = 0; i < is_multi.size(); ++i)
+    if (is_multi[i] && data.values[i].rank() > 0) steps = data.values[i].dim(0);
+  for (std::size_t i = 0; i < is_multi.size(); ++i) {
+    if (is_multi[i]) continue;
+    Shape shape = data.values[i].shape();
+    shape.insert(shape.begin(), steps);
+    data.values[i] = broadcast_to(data.values[i], shape);
+  }
+  return restore_outputs(*model_, learner_(data));
+}
+
+py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::function& step_fn,
+                                 const py::dict& options) {
+  std::vector<Value> leaves;
+  const Tree args = flatten(sequences, leaves);
+  const std::vector<Array> arrays = arrays_of(leaves);
+  const GradOptions o = grad_options(options);
+  Tree aux;
+  const TracedFn loss =
+      traced_function(step_fn, args, py::object(options["has_aux"]).cast<bool>(), aux);
+  GradResult r;
+  {
+    py::gil_scoped_release release;
+    r = learner_.etrace_grad(arrays, loss, o);
+  }
+  py::object more = py::none();
+  if (aux.num_leaves() == r.aux.size() && !r.aux.empty())
+    more = unflatten(aux, values_of(r.aux));
+  return py::make_tuple(r.grads, r.losses, more, r.steps);
+}
+
+py::object PyLearner::etrace_evolve(const py::args& sequences,
+                                    const std::optional<std::int64_t>& chunk_size,
+                                    bool return_outputs) {
+  std::vector<Value> leaves;
+  flatten(sequences, leaves);
+  const std::vector<Array> arrays = arrays_of(leaves);
+  std::vector<Array> out;
+  {
+    py::gil_scoped_release release;
+    out = learner_.etrace_evolve(arrays, {chunk_size, return_outputs});
+  }
+  if (!return_outputs) return py::none();
+  return restore_outputs(*model_, values_of(out));
+}
+
+}  // namespace braintrace::python

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A learner together with the Python model it was compiled from. Programs run without the
+// GIL; functions written in Python get it back while they are traced.
+#include <chrono>
+
+#include "py_module.h"
+
+#include "braintrace/train/learner.h"
+
+namespace braintrace::python {
+
+class PyLearner {
+ public:
+  PyLearner(const py::object& model, const Algorithm& algorithm, const py::args& examples,
+            LearnerOptions options);
+
+  // One step, or inside a loss function the compiled step.
+  py::object call(const py::args& args);
+  // Values have a leading time axis where `multi` says so; the others are repeated.
+  py::object call_window(const py::args& args, const std::vector<bool>& multi);
+  py::object step(const py::args& args);
+
+  // (grads, losses, aux, steps)
+  py::tuple etrace_grad(const py::args& sequences, const py::function& step_fn,
+                        const py::dict& options);
+  py::object etrace_evolve(const py::args& sequences,
+                           const std::optional<std::int64_t>& chunk_size,
+                           bool return_outputs);
+
+  Learner& learner() { return learner_; }
+  const Learner& learner() const { return learner_; }
+  const py::object& model() const { return model_object_; }
+
+ private:
+  py::object model_object_;
+  std::shared_ptr<Module> model_;
+  Learner learner_;
+};
+
+// A function (values...) -> loss or (loss, aux) as the library calls it. `args` holds the
+// structure of its arguments; that of aux is left in `aux`.
+TracedFn traced_function(const py::function& f, const Tree& args, bool has_aux,
+                         Tree& aux);
+
+// Turns a pending Ctrl-C into KeyboardInterrupt; asks Python at most every 20 ms.
+class SignalCheck {
+ public:
+  void operator()();
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace braintrace::python

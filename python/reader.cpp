@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reader.h"
+
+#include "convert.h"
+#include "py_module.h"
+#include <fmt/format.h>
+
+#include "braintrace/nn/initializers.h"
+
+namespace braintrace::python {
+
+Reader::Reader(std::string who, py::args args, py::kwargs kwargs)
+    : who_(std::move(who)), args_(std::move(args)), kwargs_(std::move(kwargs)) {}
+
+Reader::Reader(std::string who) : who_(std::move(who)), describing_(true) {}
+
+std::optional<py::object> Reader::next(const char* name,
+                                       const std::string& default_text) {
+  const std::string item =
+      default_text.empty() ? name : fmt::format("{}={}", name, default_text);
+  signature_ += (signature_.empty() ? "" : ", ") + item;
+  if (describing_) return std::nullopt;
+  const bool by_name = kwargs_.contains(name);
+  if (position_ < args_.size()) {
+    if (by_name)
+      throw py::type_error(fmt::format("{}() got multiple values for '{}'", who_, name));
+    return args_[position_++];
+  }
+  if (!by_name) return std::nullopt;
+  ++named_;
+  return kwargs_[name];
+}
+
+py::object Reader::required(const char* name) {
+  const auto o = next(name, "");
+  if (o) return *o;
+  if (describing_) return py::none();
+  throw py::type_error(fmt::format("{}() is missing its argument '{}'", who_, name));
+}
+
+std::int64_t Reader::integer(const char* name) {
+  const py::object o = required(name);
+  if (describing_) return 1;
+  const Shape s = to_shape(o);
+  BT_REQUIRE(s.size() == 1,
+             fmt::format("{}: {} must be one integer, got {}", who_, name, to_string(s)));
+  return s[0];
+}
+
+double Reader::real(const char* name) {
+  const py::object o = required(name);
+  return describing_ ? 0 : o.cast<double>();
+}
+
+Shape Reader::shape(const char* name) {
+  const py::object o = required(name);
+  return describing_ ? Shape{1} : to_shape(o);
+}
+
+py::object Reader::object(const char* name) { return required(name); }
+
+Module* Reader::module(const char* name) {
+  const py::object o = required(name);
+  if (describing_) return nullptr;
+  const std::shared_ptr<Module> m = module_of(o);
+  kept_.push_back(m);
+  return m.get();
+}
+
+std::pair<py::tuple, py::dict> Reader::rest(const char* name) {
+  signature_ += fmt::format("{}*{}, **named", signature_.empty() ? "" : ", ", name);
+  if (describing_) return {py::tuple(), py::dict()};
+  const py::tuple left = args_[py::slice(position_, args_.size(), 1)];
+  position_ = args_.size();
+  named_ = kwargs_.size();
+  return {left, kwargs_};
+}
+
+void Reader::take(const char* name, double& field) {
+  if (const auto o = next(name, fmt::format("{}", field))) field = o->cast<double>();
+}
+
+void Reader::take(const char* name, bool& field) {
+  if (const auto o = next(name, field ? "True" : "False")) field = o->cast<bool>();
+}
+
+void Reader::take(const char* name, std::int64_t& field) {
+  if (const auto o = next(name, fmt::format("{}", field)))
+    field = o->cast<std::int64_t>();
+}
+
+void Reader::take(const char* name, std::string& field) {
+  if (const auto o = next(name, fmt::format("'{}'", field)))
+    field = o->cast<std::string>();
+}
+
+void Reader::take(const char* name, Ints& field) {
+  const std::string text = py::repr(to_tuple(field));
+  if (const auto o = next(name, text)) field = to_shape(*o);
+}
+
+void Reader::take(const char* name, std::optional<std::int64_t>& field) {
+  if (const auto o = next(name, "None")) field = o->cast<std::optional<std::int64_t>>();
+}
+
+void Reader::take(const char* name, std::optional<double>& field) {
+  if (const auto o = next(name, "None")) field = o->cast<std::optional<double>>();
+}
+
+void Reader::take(const char* name, std::optional<Array>& field) {
+  const auto o = next(name, "None");
+  if (o && !o->is_none()) field = to_array(*o);
+}
+
+void Reader::take(const char* name, Initializer& field) {
+  const auto o = next(name, field ? "..." : "None");
+  if (o) field = o->is_none() ? Initializer{} : to_initializer(*o);
+}
+
+void Reader::take(const char* name, nn::Activation& field) {
+  if (const auto o = next(name, "...")) field = to_activation(*o);
+}
+
+void Reader::take(const char* name, nn::Coefficient& field) {
+  const std::string text =
+      field.is_scalar() ? fmt::format("{}", field.values().item()) : "...";
+  if (const auto o = next(name, text)) field = to_coefficient(*o);
+}
+
+void Reader::take(const char* name, nn::Surrogate& field) {
+  const auto o = next(name, field.to_string());
+  if (!o) return;
+  if (py::isinstance<py::str>(*o)) {
+    field = nn::Surrogate(o->cast<std::string>());
+  } else {
+    field = o->cast<nn::Surrogate>();
+  }
+}
+
+void Reader::take(const char* name, nn::PerAxis& field) {
+  const py::object shown = field.values.size() == 1
+                               ? py::object(py::int_(field.values[0]))
+                               : py::object(to_tuple(field.values));
+  if (const auto o = next(name, py::repr(shown))) field = nn::PerAxis(to_shape(*o));
+}
+
+void Reader::take(const char* name, nn::Padding& field) {
+  const auto o = next(name, fmt::format("'{}'", field.mode));
+  if (!o) return;
+  if (py::isinstance<py::str>(*o)) {
+    field = nn::Padding(o->cast<std::string>());
+  } else if (py::isinstance<py::int_>(*o)) {
+    field = nn::Padding(o->cast<int>());
+  } else if (py::sequence s = *o; s.size() > 0 && py::isinstance<py::int_>(s[0])) {
+    field = nn::Padding(to_shape(s));
+  } else {
+    field = nn::Padding(o->cast<nn::Padding::Pairs>());
+  }
+}
+
+void Reader::take(const char* name, std::shared_ptr<Module>& field) {
+  const auto o = next(name, "None");
+  if (o && !o->is_none()) field = module_of(*o);
+}
+
+void Reader::take(const char* name, py::object& field) {
+  if (const auto o = next(name, "None")) field = *o;
+}
+
+void Reader::done() {
+  if (describing_) throw Described{"(" + signature_ + ")"};
+  if (position_ < args_.size())
+    throw py::type_error(fmt::format("{}({}) got {} positional arguments too many", who_,
+                                     signature_, args_.size() - position_));
+  if (named_ == kwargs_.size()) return;
+  const std::string known = ", " + signature_ + ",";
+  for (const auto& [key, value] : kwargs_) {
+    const auto name = key.cast<std::string>();
+    if (known.find(", " + name + "=") == known.npos &&
+        known.find(", " + name + ",") == known.npos)
+      throw py::type_error(
+          fmt::format("{}() has no argument '{}'; there are {}", who_, name, signature_));
+  }
+}
+
+Initializer to_initializer(py::handle h) {
+  if (py::isinstance<NamedInitializer>(h)) return h.cast<const NamedInitializer&>().f;
+  if (!PyCallable_Check(h.ptr())) return nn::init::given(to_array_exact(h));
+  const auto held = keep(py::reinterpret_borrow<py::object>(h));
+  return [held](RngKey key, const Shape& shape, DType dtype) {
+    py::gil_scoped_acquire gil;
+    const py::object out = (*held)(key_array(key), to_tuple(shape), dtype);
+    return to_array_exact(out).astype(dtype);
+  };
+}
+
+nn::Activation to_activation(py::handle h) {
+  if (py::isinstance<py::str>(h)) return nn::Activation(h.cast<std::string>());
+  const auto held = keep(py::reinterpret_borrow<py::object>(h));
+  return nn::Activation([held](const Value& x) { return to_value((*held)(x)); });
+}
+
+nn::Coefficient to_coefficient(py::handle h) {
+  if (PyFloat_Check(h.ptr()) || PyLong_Check(h.ptr())) return h.cast<double>();
+  return nn::Coefficient(to_array_exact(h));
+}
+
+}  // namespace braintrace::python

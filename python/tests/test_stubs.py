@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Type stubs: as the program writes them, and accepted by mypy together with user code."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import braintrace_cpp
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(braintrace_cpp.__file__).parent
+
+USER_CODE = '''
+import braintrace_cpp as bt
+
+
+class Net(bt.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = bt.nn.GRUCell(3, 4)
+        self.lif = bt.nn.LIF(4, tau=5.0)
+
+    def update(self, x: bt.Value) -> bt.Value:
+        return bt.tanh(self.rnn(x)) + 1.0
+
+
+learner = bt.compile(Net(), bt.D_RTRL, bt.zeros(3))
+graph = bt.compile_etrace_graph(Net(), bt.zeros(3))
+number: float = float(bt.mse(bt.ones(3), bt.zeros(3)))
+'''
+
+
+def mypy(path, *options):
+    return subprocess.run([sys.executable, "-m", "mypy", "--no-incremental", *options, str(path)],
+                          text=True, capture_output=True,
+                          env={**os.environ, "MYPYPATH": str(PACKAGE.parent)})
+
+
+def test_the_stored_stubs_are_what_the_program_writes(tmp_path):
+    subprocess.run([sys.executable, str(ROOT / "tools/make_stubs.py"), str(tmp_path)], check=True)
+    for name in ("_core.pyi", "nn.pyi"):
+        stored = (ROOT / "python/braintrace_cpp" / name).read_text()
+        assert stored == (tmp_path / name).read_text(), f"run tools/make_stubs.py for {name}"
+
+
+def test_mypy_accepts_the_package_and_code_that_uses_it(tmp_path):
+    user = tmp_path / "user.py"
+    user.write_text(USER_CODE)
+    done = mypy(user)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("line", ["bt.nn.LIF(4, tao=5.0)", "bt.tanh(1.0, 2.0)", "bt.nothing"])
+def test_mypy_finds_mistakes(tmp_path, line):
+    user = tmp_path / "user.py"
+    user.write_text("import braintrace_cpp as bt\n" + line + "\n")
+    assert mypy(user).returncode == 1
