@@ -5,8 +5,6 @@
 #include "py_learner.h"
 #include <fmt/format.h>
 
-#include "braintrace/algo/memory_plan.h"
-
 namespace braintrace::python {
 namespace {
 

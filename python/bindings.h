@@ -31,5 +31,6 @@ void init_train(py::module_& m);
 void init_data(py::module_& m);
 void init_algorithm(py::module_& m);
 void init_learner(py::module_& m);
+void init_io(py::module_& m);
 
 }  // namespace braintrace::python

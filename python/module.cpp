@@ -31,4 +31,5 @@ PYBIND11_MODULE(_core, m) {
   bt::init_data(m);
   bt::init_algorithm(m);
   bt::init_learner(m);
+  bt::init_io(m);
 }

@@ -53,6 +53,9 @@ GradOptions grad_options(const py::dict& d) {
   const auto get = [&](const char* name) { return py::object(d[name]); };
   if (!get("mask").is_none()) o.mask = to_array(get("mask"));
   o.chunk_size = get("chunk_size").cast<std::optional<std::int64_t>>();
+  o.window = get("window").cast<std::int64_t>();
+  o.window_bytes = get("window_bytes").cast<std::int64_t>();
+  o.carry_traces = get("carry_traces").cast<bool>();
   o.weights = get("weights").cast<std::vector<std::string>>();
   o.reduction = reduction_of(get("reduction").cast<std::string>());
   o.loss_output = loss_output_of(get("loss_output").cast<std::string>());

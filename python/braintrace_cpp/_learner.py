@@ -156,19 +156,23 @@ class ETraceAlgorithm:
 
     def etrace_grad(self, *sequences, step_fn, mask=None, chunk_size=None, weights=None,
                     reduction="mean", loss_output="per_step", has_aux=False,
-                    return_value=False, progress=None, loss_sink=None):
+                    return_value=False, progress=None, loss_sink=None, window=0,
+                    window_bytes=64 << 20, carry_traces=True):
         """Gradients over sequences, taken step by step.
 
         `step_fn(x_t, y_t, ...)` calls the learner once and returns a scalar loss, with
         has_aux=True (loss, aux). Returns grads, (grads, losses), (grads, aux) or
         (grads, losses, aux). `progress` is a function (done, total), which stops the run by
-        returning False, or an object with `update(n)` such as a tqdm bar.
+        returning False, or an object with `update(n)` such as a tqdm bar. `window` steps run as
+        one program (0: as many as fit window_bytes, 1: step by step); carry_traces=False: the
+        sequence ends here, traces come out zero and cost nothing.
         """
         _check_sequences("etrace_grad", sequences, chunk_size)
         options = {
             "mask": mask, "chunk_size": _window(chunk_size), "weights": self._names(weights),
             "reduction": reduction, "loss_output": loss_output, "has_aux": has_aux,
-            "progress": progress, "loss_sink": loss_sink,
+            "progress": progress, "loss_sink": loss_sink, "window": window,
+            "window_bytes": window_bytes, "carry_traces": carry_traces,
         }
         grads, losses, aux, _ = self._compiled().etrace_grad(step_fn, options, *sequences)
         out = [Gradients(grads)]
@@ -252,6 +256,44 @@ class ETraceAlgorithm:
     def set_modulator(self, modulator):
         """The third factor of modulatory rules, kept until replaced."""
         self._compiled().set_modulator(modulator)
+
+    # ---- files ----
+
+    def save(self, path, optimizer=None, step=0, model="null"):
+        """Weights, states, traces, counters and, when given, the optimiser, in one file."""
+        learner = self._compiled()
+        values = self.model.state_dict()
+        weights = {k: v for k, v in values.items() if self._is_weight(k)}
+        config = {"algorithm": self.algorithm.name, "calls": learner.running_index,
+                  "trace_steps": learner.trace_steps}
+        _core.Checkpoint(
+            weights=weights, states={k: v for k, v in values.items() if k not in weights},
+            traces={t["name"]: t["value"] for t in learner.etraces()},
+            optimizer=optimizer.state_dict() if optimizer else {}, step=step, model=model,
+            config=json.dumps(config)).save(str(path))
+
+    def load(self, path, optimizer=None):
+        """Goes on where `save` was called, bit for bit. Returns the step."""
+        learner, stored = self._compiled(), _core.load_checkpoint(str(path))
+        config = json.loads(stored.config)
+        if config.get("algorithm") != self.algorithm.name:
+            raise UserValueError(f"load: {path} was written by {config.get('algorithm')}, not by "
+                                 f"{self.algorithm.name}")
+        self.model.load_state_dict({**stored.weights, **stored.states})
+        for name, value in stored.traces.items():
+            learner.set_etrace(name, value)
+        learner.set_counters(config["calls"], config["trace_steps"])
+        if optimizer:
+            optimizer.load_state_dict(stored.optimizer)
+        return stored.step
+
+    def _is_weight(self, leaf):
+        paths = ("/".join(map(str, p)) for p in self.param_states)
+        return any(leaf == p or leaf.startswith(p + "/") for p in paths)
+
+    def memory_plan(self, window=0):
+        """Every array the rule carries from step to step."""
+        return _core.memory_plan(self.graph, self.algorithm, window)
 
     @property
     def running_index(self):

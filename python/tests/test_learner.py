@@ -211,3 +211,43 @@ def test_models_may_take_and_return_trees():
     assert out["h"].shape == (4,) and out["sum"].shape == ()
     grads = learner.etrace_grad({"a": XS, "b": XS}, step_fn=lambda d: learner(d)["sum"])
     assert any("W_x" in k for k in grads)
+
+
+def test_training_goes_on_bit_for_bit_from_a_file(net_class, tmp_path):
+    def start():
+        learner = bt.compile(net_class(), "d_rtrl", bt.zeros(3), seed=5)
+        return learner, bt.Adam(lr=1e-2)
+
+    def train(learner, optimizer, steps):
+        handle = learner.trace_loss(loss_of(learner), XS[0], YS[0])
+        for t in steps:
+            _, grads = learner.step_grad(XS[t % 12], YS[t % 12], loss=handle)
+            optimizer.update(learner.model, grads)
+
+    whole = start()
+    train(*whole, range(40))
+    first = start()
+    train(*first, range(20))
+    first[0].save(tmp_path / "run.safetensors", optimizer=first[1], step=20)
+    second = start()
+    assert second[0].load(tmp_path / "run.safetensors", optimizer=second[1]) == 20
+    train(*second, range(20, 40))
+    for path, value in whole[0].model.state_dict().items():
+        assert np.array_equal(second[0].model.state_dict()[path], value), path
+    assert second[0].running_index == 40
+
+
+def test_damaged_checkpoints_are_refused(learner, tmp_path):
+    file = tmp_path / "run.safetensors"
+    learner.save(file)
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(bt.UserError):
+        learner.load(file)
+
+
+def test_the_memory_plan_counts_the_traces(learner):
+    plan = learner.memory_plan()
+    stored = sum(t["value"].numpy().nbytes for t in learner.etraces())
+    assert plan.total_bytes == stored > 0

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of named arrays, checkpoints, and the memory a rule will take.
+#include "convert.h"
+#include <fmt/format.h>
+
+#include "braintrace/algo/memory_plan.h"
+#include "braintrace/io/checkpoint.h"
+
+namespace braintrace::python {
+namespace {
+
+using namespace py::literals;
+using Group = Checkpoint::Group;
+
+void def_checkpoint(py::module_& m) {
+  py::class_<Checkpoint>(
+      m, "Checkpoint",
+      "Everything a run needs to go on: four groups of named arrays, a "
+      "step and two JSON texts.\n\n"
+      ">>> bt.Checkpoint(weights={'w': bt.ones(2)}, step=3).step\n3")
+      .def(py::init([](const Group& weights, const Group& states, const Group& traces,
+                       const Group& optimizer, std::int64_t step,
+                       const std::string& model, const std::string& config) {
+             return Checkpoint{weights, states, traces, optimizer,
+                               step,    {},     model,  config};
+           }),
+           py::kw_only(), "weights"_a = Group{}, "states"_a = Group{},
+           "traces"_a = Group{}, "optimizer"_a = Group{}, "step"_a = 0,
+           "model"_a = "null", "config"_a = "null")
+      .def_readonly("weights", &Checkpoint::weights)
+      .def_readonly("states", &Checkpoint::states)
+      .def_readonly("traces", &Checkpoint::traces)
+      .def_readonly("optimizer", &Checkpoint::optimizer)
+      .def_readonly("step", &Checkpoint::step)
+      .def_readonly("model", &Checkpoint::model)
+      .def_readonly("config", &Checkpoint::config)
+      .def(
+          "save",
+          [](const Checkpoint& c, const std::string& path) { save_checkpoint(path, c); },
+          "path"_a, "Written beside the file and renamed: old or new, never half of it.");
+  m.def("load_checkpoint", &load_checkpoint, "path"_a,
+        "A stored checkpoint; UserError unless every byte is as it was written.");
+}
+
+void def_memory_plan(py::module_& m) {
+  py::class_<MemoryItem>(m, "MemoryItem", "One array a learning rule stores.")
+      .def_readonly("kind", &MemoryItem::kind)
+      .def_readonly("owner", &MemoryItem::owner)
+      .def_readonly("key", &MemoryItem::key)
+      .def_readonly("relation", &MemoryItem::relation)
+      .def_readonly("group", &MemoryItem::group)
+      .def_property_readonly("shape",
+                             [](const MemoryItem& i) { return to_tuple(i.shape); })
+      .def_readonly("dtype", &MemoryItem::dtype)
+      .def_readonly("bytes", &MemoryItem::bytes)
+      .def("__repr__", [](const MemoryItem& i) {
+        return fmt::format("MemoryItem({}, {}, {})", i.kind, i.owner,
+                           bytes_text(i.bytes));
+      });
+  py::class_<MemoryPlan>(m, "MemoryPlan", "What a learning rule will store.")
+      .def_readonly("algorithm", &MemoryPlan::algorithm)
+      .def_readonly("items", &MemoryPlan::items)
+      .def_property_readonly("total_bytes", &MemoryPlan::total_bytes)
+      .def("__repr__", [](const MemoryPlan& p) {
+        return fmt::format("MemoryPlan({}, {} arrays, {})", p.algorithm, p.items.size(),
+                           bytes_text(p.total_bytes()));
+      });
+  m.def(
+      "memory_plan",
+      [](const ETraceGraph& graph, const py::object& algorithm, std::int64_t window) {
+        const Algorithm a = py::isinstance<py::str>(algorithm)
+                                ? py::type::of<Algorithm>()(algorithm).cast<Algorithm>()
+                                : algorithm.cast<Algorithm>();
+        return memory_plan(graph, a, {.window = window});
+      },
+      "graph"_a, "algorithm"_a, "window"_a = 0,
+      "Every array a rule carries from step to step, before anything runs.\n\n"
+      ">>> graph = bt.compile_etrace_graph(bt.nn.init_all_states(bt.nn.GRUCell(3, 4)),"
+      " bt.zeros(3))\n>>> bt.memory_plan(graph, 'd_rtrl').total_bytes > 0\nTrue");
+  m.def(
+      "parse_bytes", [](const std::string& text) { return parse_bytes(text); }, "text"_a,
+      "'64MB' as a number.\n\n>>> bt.parse_bytes('2 KiB')\n2048");
+}
+
+}  // namespace
+
+void init_io(py::module_& m) {
+  def_checkpoint(m);
+  def_memory_plan(m);
+}
+
+}  // namespace braintrace::python
