@@ -15,6 +15,8 @@ CompiledRule::CompiledRule(std::shared_ptr<const ETraceGraph> graph,
       rule_(make_rule(*context_)),
       direct_(std::make_unique<DirectAdjoint>(*graph_)),
       traces_(rule_->traces()) {
+  BT_REQUIRE_KIND(options.history == History::direct, ErrorKind::not_implemented,
+                  "LearningOptions: history = deep is not available");
   std::set<ValueId> ids;
   for (const std::vector<ValueId>& more :
        {context_->reads(), rule_->reads(), direct_->reads()})

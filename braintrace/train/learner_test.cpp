@@ -59,3 +59,11 @@ TEST_CASE("a loss that calls the learner twice or never is refused") {
                        doctest::Contains("exactly once"), UserError);
   CHECK(s.learner.running_index() == 0);
 }
+
+TEST_CASE("an option that is not written yet is refused, not ignored") {
+  const auto model = nn::build_model(kLeaky);
+  LearnerOptions options{.dtype = DType::f64};
+  options.learning.history = History::deep;
+  CHECK_THROWS_WITH_AS(compile(*model, D_RTRL{}, numbers({3}, 1), options),
+                       doctest::Contains("deep is not available"), UserError);
+}
