@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The steps of a window as values, and the ways past credit finds its weights there.
+#include <functional>
+
+#include "braintrace/algo/window_local.h"
+
+namespace braintrace {
+
+// A value of every step: stacked on axis 0, or the same for all.
+struct Timed {
+  Value value;
+  bool stacked = false;
+};
+
+// What a window knows of its steps once they have run.
+class WindowValues {
+ public:
+  WindowValues(const CompiledRule& r, std::int64_t n) : rule(r), steps(n) {}
+
+  const CompiledRule& rule;
+  std::int64_t steps;
+  Value calls, trace_steps;  // before the window
+  std::vector<RuleInput> inputs;
+  std::vector<Value> extra;  // the rule's inputs, stacked
+  // Of the losses alone: adjoint per hidden state, signal and D per group.
+  std::vector<Timed> adjoints, signals;
+  std::vector<std::optional<Timed>> d;
+  std::map<ValueId, Timed> reads;
+
+  Value summed(const Timed& t) const;
+  Value stacked(const Timed& t) const;
+  Value first(const Timed& t) const;
+  // Before each step.
+  Timed step_numbers() const;
+  Timed call_numbers() const;
+  // A per-step program for all steps at once.
+  std::vector<Timed> all_steps(const Graph& g, const std::vector<Timed>& in) const;
+  // A program of one step written by `emit`, run for all steps at once.
+  using Emit = std::function<std::vector<Value>(StepTerms&, const Values&)>;
+  std::vector<Timed> for_all_steps(const std::vector<Timed>& more,
+                                   const Emit& emit) const;
+  StepTerms first_terms() const;
+};
+
+// Each moves `eps` from entry to exit and adds the past's share of the gradients.
+
+// Any rule: its own program at every step.
+void roll_step_by_step(const WindowValues& w, std::vector<Value>& eps,
+                       LeafGradients& grads);
+// Small traces: rolled step by step and kept, then met by all signals at once.
+void meet_all(const WindowValues& w, const LearningRule& part, std::vector<Value>& eps,
+              LeafGradients& grads);
+// No traces inside: signals travel back through D.
+void send_credit(const WindowValues& w, const LearningRule& part, bool carry,
+                 std::vector<Value>& eps, LeafGradients& grads);
+
+// The traces after each step: carried to the exit and, when kept, handed out as they
+// were before and after every step.
+enum class Keep { exit, all };
+ScanResult rolled(const WindowValues& w, const LearningRule& part,
+                  const std::vector<Value>& eps, Keep keep);
+// Traces at the exit of the window.
+std::vector<Value> carried_to_exit(const WindowValues& w, const LearningRule& part,
+                                   std::vector<Value> eps);
+
+}  // namespace braintrace
