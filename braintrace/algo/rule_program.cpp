@@ -22,6 +22,10 @@ CompiledRule::CompiledRule(std::shared_ptr<const ETraceGraph> graph,
        {context_->reads(), rule_->reads(), direct_->reads()})
     ids.insert(more.begin(), more.end());
   reads_.assign(ids.begin(), ids.end());
+  for (const HiddenParamOpRelation& r : graph_->hidden_param_op_relations)
+    for (const Trainable& t : r.trainables)
+      for (const WeightVar& w : t.prologue.parameters)
+        traced_leaves_.insert(leaf_name(w));
   if (algorithm.config.learning_signal() == LearningSignal::random_feedback)
     feedback = draw_feedback(*graph_, algorithm.options.random_feedback_key.value_or(0));
 }
@@ -76,11 +80,7 @@ RuleProgram CompiledRule::write(RuleMode mode) const {
   StepTerms terms(*context_, std::move(values));
   terms.calls = builder->input({scalar_dtype(), {}});
   terms.trace_steps = builder->input({scalar_dtype(), {}});
-  p.inputs = rule_->inputs();
-  for (const RuleInput& in : rule_->optional_inputs())
-    if (given.contains(in.name)) p.inputs.push_back(in);
-  if (modulator && mode != RuleMode::evolve)
-    p.inputs.push_back({"modulator", *modulator});
+  p.inputs = inputs(mode);
   for (const RuleInput& in : p.inputs)
     terms.inputs.emplace(in.name, builder->input(in.type));
 
@@ -108,12 +108,18 @@ RuleProgram CompiledRule::write(RuleMode mode) const {
   return p;
 }
 
-std::vector<std::string> CompiledRule::traced_leaves() const {
-  std::set<std::string> out;
-  for (const HiddenParamOpRelation& r : graph_->hidden_param_op_relations)
-    for (const Trainable& t : r.trainables)
-      for (const WeightVar& w : t.prologue.parameters) out.insert(leaf_name(w));
-  return {out.begin(), out.end()};
+std::vector<RuleInput> CompiledRule::inputs(RuleMode mode) const {
+  std::vector<RuleInput> out = rule_->inputs();
+  for (const RuleInput& in : rule_->optional_inputs())
+    if (given.contains(in.name)) out.push_back(in);
+  if (modulator && mode != RuleMode::evolve) out.push_back({"modulator", *modulator});
+  return out;
+}
+
+bool CompiledRule::newest_by_reverse_mode(const std::string& leaf) const {
+  if (adds_history_only()) return true;
+  return !traced_leaves_.contains(leaf) &&
+         options().plain_params == PlainParams::newest_step;
 }
 
 }  // namespace braintrace

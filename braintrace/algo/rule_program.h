@@ -57,8 +57,10 @@ class CompiledRule {
   // True when the signal is the adjoint at entry of the step or window, and meets the
   // traces from before it.
   bool meets_at_entry() const;
-  // Parameter leaves that the rule gives a gradient.
-  std::vector<std::string> traced_leaves() const;
+  // Does reverse mode through the newest step give (part of) this leaf's gradient?
+  bool newest_by_reverse_mode(const std::string& leaf) const;
+  // What a program of this mode takes beside values, traces and counters.
+  std::vector<RuleInput> inputs(RuleMode mode) const;
 
   // What meets the traces, given the adjoint of each hidden state.
   GroupSignals signals(const StepTerms& t, const std::vector<Value>& adjoints,
@@ -71,6 +73,7 @@ class CompiledRule {
   std::unique_ptr<DirectAdjoint> direct_;
   std::vector<TraceSlot> traces_;
   std::vector<ValueId> reads_;
+  std::set<std::string> traced_leaves_;  // leaves that some relation traces
 };
 
 }  // namespace braintrace

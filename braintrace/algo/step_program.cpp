@@ -141,11 +141,7 @@ class Assembler {
   // Does reverse mode through this step (or window) give part of its gradient?
   bool wants_newest(std::size_t k) const {
     if (!wanted(k)) return false;
-    if (multi_ || rule_.adds_history_only()) return true;
-    if (traced_.empty())
-      for (const std::string& t : rule_.traced_leaves()) traced_.insert(t);
-    if (traced_.contains(loss_.leaves[k].name)) return false;
-    return rule_.options().plain_params == PlainParams::newest_step;
+    return multi_ || rule_.newest_by_reverse_mode(loss_.leaves[k].name);
   }
 
   Value adjoint_or_zero(std::size_t input, const Type& type) const {
@@ -306,7 +302,6 @@ class Assembler {
   std::optional<Value> weight_;
   std::vector<Tangent> cotangents_;
   LeafGradients grads_;
-  mutable std::set<std::string> traced_;
 };
 
 }  // namespace

@@ -87,11 +87,8 @@ class Splitter {
   bool wants_newest(const ProgramLeaf& leaf, const Type& type) {
     const bool named = weights_.empty() || std::find(weights_.begin(), weights_.end(),
                                                      leaf.name) != weights_.end();
-    if (!leaf.parameter || !is_float(type.dtype) || !named) return false;
-    if (rule_.adds_history_only()) return true;
-    const std::vector<std::string> traced = rule_.traced_leaves();
-    return std::find(traced.begin(), traced.end(), leaf.name) == traced.end() &&
-           rule_.options().plain_params == PlainParams::newest_step;
+    return leaf.parameter && is_float(type.dtype) && named &&
+           rule_.newest_by_reverse_mode(leaf.name);
   }
 
   void write_local() {
@@ -102,8 +99,7 @@ class Splitter {
     const Value weight = builder->input(loss_type);
     const Value calls = builder->input({rule_.scalar_dtype(), {}});
     const Value trace_steps = builder->input({rule_.scalar_dtype(), {}});
-    const RuleProgram probe = rule_.write(RuleMode::single_step);
-    p.inputs = probe.inputs;
+    p.inputs = rule_.inputs(RuleMode::single_step);
     std::vector<Value> extra;
     for (const RuleInput& r : p.inputs) extra.push_back(builder->input(r.type));
 

@@ -67,3 +67,20 @@ TEST_CASE("an option that is not written yet is refused, not ignored") {
   CHECK_THROWS_WITH_AS(compile(*model, D_RTRL{}, numbers({3}, 1), options),
                        doctest::Contains("deep is not available"), UserError);
 }
+
+TEST_CASE("a source is asked once for every step, whatever the window") {
+  for (std::int64_t window : {0, 1, 2, 4}) {
+    Setup s;
+    std::vector<std::int64_t> asked;
+    const SequenceSource source{.length = 6, .at = [&](std::int64_t t) {
+                                  asked.push_back(t);
+                                  return std::vector{row(s.xs, t), row(s.ys, t)};
+                                }};
+    const auto loss = [&](const Values& in) {
+      return LossResult{.loss = s.loss(in[0], in[1]), .results = {}};
+    };
+    const GradResult got = s.learner.etrace_grad(source, loss, {.window = window});
+    CHECK(got.steps == 6);
+    CHECK(asked == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5});
+  }
+}

@@ -60,6 +60,23 @@ std::int64_t checked_chunk(std::optional<std::int64_t> chunk, std::int64_t lengt
   return *chunk;
 }
 
+// A source may read a sensor or a file: it is asked once for every step, although the
+// types of a window's first step are needed before its values.
+class AskedOnce {
+ public:
+  explicit AskedOnce(const SequenceSource& source) : source_(source) {}
+  const std::vector<Array>& operator()(std::int64_t t) {
+    if (t != step_) args_ = source_.at(t);
+    step_ = t;
+    return args_;
+  }
+
+ private:
+  const SequenceSource& source_;
+  std::int64_t step_ = -1;
+  std::vector<Array> args_;
+};
+
 }  // namespace
 
 // Runs one gradient call per step, chunk or window and adds up.
@@ -264,11 +281,12 @@ GradResult Learner::etrace_grad(const SequenceSource& source, const TracedFn& lo
                          "length {}",
                          source.length));
   GradDriver driver(*this, loss, options, source.length);
+  AskedOnce ask(source);
   return driver.run([&](std::int64_t t, std::int64_t count, bool stack_steps) {
-    if (!stack_steps) return source.at(t);
+    if (!stack_steps) return ask(t);
     std::vector<std::vector<Array>> parts;
     for (std::int64_t k = 0; k < count; ++k) {
-      const std::vector<Array> args = source.at(t + k);
+      const std::vector<Array>& args = ask(t + k);
       parts.resize(args.size());
       for (std::size_t i = 0; i < args.size(); ++i) parts[i].push_back(args[i]);
     }
