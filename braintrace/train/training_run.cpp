@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/train/training_run.h"
+
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace braintrace {
+namespace {
+
+LearnerOptions learner_options(const TrainingOptions& o) {
+  BT_REQUIRE(o.batch > 0,
+             fmt::format("TrainingRun: batch must be positive, got {}", o.batch));
+  LearnerOptions l = o.learner;
+  l.batch_size = o.batch;
+  return l;
+}
+
+Array example(const Task& task, const TrainingOptions& o) {
+  return zeros({o.batch, task.shape().features});
+}
+
+Array as_array(const std::vector<double>& mask) {
+  return array({static_cast<std::int64_t>(mask.size())}, mask, DType::f64);
+}
+
+}  // namespace
+
+std::string_view to_string(UpdateAt u) {
+  return u == UpdateAt::sequence ? "sequence" : "step";
+}
+
+UpdateAt update_at_from_string(std::string_view s) {
+  for (const UpdateAt u : {UpdateAt::sequence, UpdateAt::step})
+    if (to_string(u) == s) return u;
+  throw UserError(fmt::format("updates come once per sequence or step, got '{}'", s));
+}
+
+void begin_sequence(Learner& learner) {
+  std::vector<std::pair<State*, Array>> keys;
+  for (const NamedState& s : collect_states(learner.model()))
+    if (dynamic_cast<const RngState*>(s.state))
+      keys.emplace_back(s.state, s.state->stored());
+  std::vector<TraceView> drawn;
+  for (TraceView& t : learner.etraces())
+    if (t.slot.kind == "key") drawn.push_back(std::move(t));
+  init_all_states(learner.model(), {.batch_size = learner.options().batch_size});
+  for (const auto& [state, key] : keys) state->store(0, key);
+  learner.reset_state();
+  for (const TraceView& t : drawn) learner.set_etrace(t.slot.name(), t.value);
+}
+
+TrainingRun::TrainingRun(Task task, Module& model, const Algorithm& algorithm,
+                         UpdateRule rule, const TrainingOptions& options)
+    : task_(std::move(task)),
+      options_(options),
+      learner_(model, algorithm, {example(task_, options)}, learner_options(options)),
+      optimizer_(rule, options.optimizer) {
+  loss_ = [this](const Values& in) {
+    return LossResult{.loss = task_loss(task_, learner_(in[0]), in[1]), .results = {}};
+  };
+}
+
+double TrainingRun::update_by_sequence(const TaskBatch& b) {
+  GradOptions o{.mask = as_array(b.mask)};
+  o.carry_traces = false;
+  o.loss_output = LossOutput::scalar;
+  const GradResult g = learner_.etrace_grad(std::vector{b.inputs, b.targets}, loss_, o);
+  optimizer_.update(learner_.model(), g.grads);
+  return g.losses.at(0);
+}
+
+double TrainingRun::update_by_step(const TaskBatch& b) {
+  double sum = 0, scored = 0;
+  for (std::int64_t t = 0; t < task_.shape().steps; ++t) {
+    const std::vector<Array> args = {row(b.inputs, t).contiguous(),
+                                     row(b.targets, t).contiguous()};
+    if (!handle_) handle_ = learner_.trace_loss(loss_, args);
+    const double mask = b.mask[static_cast<std::size_t>(t)];
+    const StepGradient g = learner_.step_grad(args, *handle_, mask);
+    if (mask == 0) continue;
+    sum += mask * g.loss;
+    scored += mask;
+    optimizer_.update(learner_.model(), *g.gradients);
+  }
+  return sum / scored;
+}
+
+double TrainingRun::update() {
+  const TaskBatch b =
+      task_.batch(Split::train, updates_ * options_.batch, options_.batch);
+  const auto start = std::chrono::steady_clock::now();
+  begin_sequence(learner_);
+  const double loss =
+      options_.update == UpdateAt::step ? update_by_step(b) : update_by_sequence(b);
+  BT_REQUIRE_KIND(std::isfinite(loss), ErrorKind::runtime,
+                  fmt::format("train: the loss of batch {} is {}; a smaller learning "
+                              "rate or clipping may help",
+                              updates_ + 1, loss));
+  ++updates_;
+  log_.seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  log_.time_steps += options_.batch * task_.shape().steps;
+  log_.training.push_back({.update = updates_, .loss = loss});
+  return loss;
+}
+
+void TrainingRun::note_evaluation(const TrainingLength& length) {
+  Evaluation e = evaluate(task_, learner_.model(), length.evaluation);
+  log_.evaluations.push_back(e.point(updates_));
+  log_.constant_loss = e.constant.loss;
+  log_.constant_accuracy = e.constant.accuracy;
+  log_.rasters = std::move(e.rasters);
+  if (length.on_evaluation) length.on_evaluation(log_);
+}
+
+bool TrainingRun::train(const TrainingLength& length) {
+  const std::int64_t every = length.evaluate_every;
+  if (every > 0 && updates_ == 0) note_evaluation(length);
+  while (updates_ < length.updates) {
+    update();
+    const bool last = updates_ == length.updates;
+    if (every > 0 && (last || updates_ % every == 0)) note_evaluation(length);
+    if (length.on_update && !length.on_update(updates_, log_)) return last;
+  }
+  return true;
+}
+
+Checkpoint TrainingRun::checkpoint() const {
+  return checkpoint_of(learner_, optimizer_, updates_);
+}
+
+void TrainingRun::restore(const Checkpoint& c) {
+  braintrace::restore(learner_, optimizer_, c);
+  updates_ = c.step;
+}
+
+}  // namespace braintrace
