@@ -15,8 +15,7 @@ CompiledRule::CompiledRule(std::shared_ptr<const ETraceGraph> graph,
       rule_(make_rule(*context_)),
       direct_(std::make_unique<DirectAdjoint>(*graph_)),
       traces_(rule_->traces()) {
-  BT_REQUIRE_KIND(options.history == History::direct, ErrorKind::not_implemented,
-                  "LearningOptions: history = deep is not available");
+  if (options.history == History::deep) check_deep();
   std::set<ValueId> ids;
   for (const std::vector<ValueId>& more :
        {context_->reads(), rule_->reads(), direct_->reads()})
@@ -28,6 +27,27 @@ CompiledRule::CompiledRule(std::shared_ptr<const ETraceGraph> graph,
         traced_leaves_.insert(leaf_name(w));
   if (algorithm.config.learning_signal() == LearningSignal::random_feedback)
     feedback = draw_feedback(*graph_, algorithm.options.random_feedback_key.value_or(0));
+}
+
+// Deep history sends credit back through whole steps instead of meeting traces there.
+void CompiledRule::check_deep() const {
+  const auto require = [&](bool holds, std::string_view rule) {
+    BT_REQUIRE_KIND(holds, ErrorKind::not_supported,
+                    fmt::format("{}: history = deep {}", algorithm().name, rule));
+  };
+  require(algorithm().config.learning_signal() == LearningSignal::symmetric,
+          "needs the symmetric signal");
+  require(!meets_at_entry(),
+          "is for single-step rules; windows of a multi-step rule are exact inside");
+  require(adds_history_only() && options().signal == SignalAdjoint::direct,
+          "needs newest = exact and signal = direct");
+  for (const LearningRule* part : rule_->parts())
+    require(part->window_form() == WindowForm::credit && part->filter() == 0,
+            "needs a rule whose credit travels back through D (D_RTRL, OSTLRecurrent, "
+            "EProp without a filter)");
+  for (const HiddenGroup& g : graph_->hidden_groups)
+    require(!g.descent, fmt::format("does not reach into the opened loop of {}",
+                                    to_string(g.members[0].path)));
 }
 
 DType CompiledRule::scalar_dtype() const {

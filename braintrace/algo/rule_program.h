@@ -67,6 +67,8 @@ class CompiledRule {
                        RuleMode mode) const;
 
  private:
+  void check_deep() const;
+
   std::shared_ptr<const ETraceGraph> graph_;
   std::unique_ptr<RuleContext> context_;
   std::unique_ptr<LearningRule> rule_;

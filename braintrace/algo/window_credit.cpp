@@ -122,8 +122,12 @@ std::vector<Value> moved_to_exit(const WindowValues& w, const LearningRule& part
 
 }  // namespace
 
-std::vector<Value> carried_to_exit(const WindowValues& w, const LearningRule& part,
-                                   std::vector<Value> eps) {
+std::vector<Value> at_exit(const WindowValues& w, const LearningRule& part, bool carry,
+                           std::vector<Value> eps) {
+  if (!carry) {
+    for (Value& e : eps) e = zeros_of(e.type());
+    return eps;
+  }
   return part.rolls_to_exit() ? rolled(w, part, eps, Keep::exit).carry
                               : moved_to_exit(w, part, std::move(eps));
 }
@@ -138,11 +142,7 @@ void send_credit(const WindowValues& w, const LearningRule& part, bool carry,
   StepTerms t = w.first_terms();
   add_to(grads, part.pull_back(t, sums));
   add_to(grads, part.entry(t, c.lambda, c.filtered, eps));
-  if (carry) {
-    eps = carried_to_exit(w, part, eps);
-    return;
-  }
-  for (Value& e : eps) e = zeros_of(e.type());
+  eps = at_exit(w, part, carry, eps);
 }
 
 }  // namespace braintrace

@@ -54,14 +54,19 @@ void meet_all(const WindowValues& w, const LearningRule& part, std::vector<Value
 // No traces inside: signals travel back through D.
 void send_credit(const WindowValues& w, const LearningRule& part, bool carry,
                  std::vector<Value>& eps, LeafGradients& grads);
+// history = deep: inside the window credit travels back through whole steps and is cut
+// only on its way from step to step; `in`: [arguments | leaves | kept values].
+void send_deep_credit(const WindowValues& w, const DeepProgram& deep,
+                      const std::vector<Timed>& in, bool carry, std::vector<Value>& eps,
+                      LeafGradients& grads);
 
 // The traces after each step: carried to the exit and, when kept, handed out as they
 // were before and after every step.
 enum class Keep { exit, all };
 ScanResult rolled(const WindowValues& w, const LearningRule& part,
                   const std::vector<Value>& eps, Keep keep);
-// Traces at the exit of the window.
-std::vector<Value> carried_to_exit(const WindowValues& w, const LearningRule& part,
-                                   std::vector<Value> eps);
+// Traces of the credit form at the exit of the window; zero unless they go on.
+std::vector<Value> at_exit(const WindowValues& w, const LearningRule& part, bool carry,
+                           std::vector<Value> eps);
 
 }  // namespace braintrace

@@ -58,6 +58,7 @@ class Splitter {
   SplitStep run() {
     write_advance();
     write_local();
+    if (rule_.options().history == History::deep) write_deep();
     return std::move(split_);
   }
 
@@ -123,18 +124,12 @@ class Splitter {
       p.newest.push_back(step_.leaves[k].name);
       outputs.push_back(materialize(r.cotangents[i], in[i].type()));
     }
-    StepValues values;
-    for (const ExposedRead& read : step_.reads)
-      values.emplace(read.id, r.outs[read.output]);
-    StepTerms terms(rule_.context(), values);
+    StepTerms terms(rule_.context(), reads_of(r.outs));
     terms.calls = calls;
     terms.trace_steps = trace_steps;
     for (std::size_t i = 0; i < extra.size(); ++i)
       terms.inputs.emplace(p.inputs[i].name, extra[i]);
-    std::vector<Value> adjoints;
-    for (std::size_t h = 0; h < step_.perturbations.size(); ++h)
-      adjoints.push_back(materialize(r.cotangents[step_.first_perturbation() + h],
-                                     step_.perturbations[h]));
+    const std::vector<Value> adjoints = adjoints_of(r.cotangents);
     for (const Value& s : rule_.signals(terms, adjoints, RuleMode::single_step))
       outputs.push_back(s);
     for (const HiddenGroup& g : rule_.context().groups()) {
@@ -146,19 +141,72 @@ class Splitter {
     p.num_adjoints = adjoints.size();
     outputs.insert(outputs.end(), adjoints.begin(), adjoints.end());
     for (const ExposedRead& read : step_.reads) outputs.push_back(r.outs[read.output]);
-    std::vector<Value> kept(r.outs.end() - static_cast<std::ptrdiff_t>(kept_.size()),
-                            r.outs.end());
-    cut(builder->finish(outputs), in.size(), kept);
+    p.graph = cut(builder->finish(outputs), in.size(), kept_of(r.outs));
+  }
+
+  void write_deep() {
+    DeepProgram p;
+    const auto builder = Builder::create();
+    const std::vector<Value> in = declare(*builder);
+    std::vector<bool> active(extended_.inputs().size(), false);
+    std::vector<Tangent> ct(extended_.outputs().size());
+    const auto& hidden = rule_.graph().module_info.hidden;
+    for (std::size_t h = 0; h < hidden.size(); ++h) {
+      const Type& type = step_.perturbations[h];
+      const Value lambda = builder->input(type);
+      active[step_.first_perturbation() + h] = is_float(type.dtype);
+      for (const ProgramLeaf& leaf : step_.leaves)
+        if (leaf.state == hidden[h].state && leaf.exit && is_float(type.dtype))
+          ct[*leaf.exit] = lambda;
+    }
+    for (std::size_t k = 0; k < step_.leaves.size(); ++k)
+      active[step_.num_args + k] =
+          wants_newest(step_.leaves[k], in[step_.num_args + k].type());
+    const VjpResult r =
+        vjp_values(extended_, active, with_zero_perturbations(step_, in), ct);
+    StepTerms terms(rule_.context(), reads_of(r.outs));
+    std::vector<Value> signals =
+        rule_.signals(terms, adjoints_of(r.cotangents), RuleMode::single_step);
+    std::vector<Value> gradients;
+    for (std::size_t k = 0; k < step_.leaves.size(); ++k) {
+      const Tangent& g = r.cotangents[step_.num_args + k];
+      if (!active[step_.num_args + k] || !g) continue;
+      p.leaves.push_back(step_.leaves[k].name);
+      gradients.push_back(*g);
+    }
+    std::vector<Value> outputs = signals;
+    outputs.insert(outputs.end(), gradients.begin(), gradients.end());
+    const Graph g = cut(builder->finish(outputs), in.size(), kept_of(r.outs));
+    p.back = subgraph(g, g.inputs(), g.outputs().first(signals.size()));
+    p.past = subgraph(g, g.inputs(), g.outputs().subspan(signals.size()));
+    split_.deep = std::move(p);
+  }
+
+  StepValues reads_of(const std::vector<Value>& outs) const {
+    StepValues values;
+    for (const ExposedRead& read : step_.reads)
+      values.emplace(read.id, outs[read.output]);
+    return values;
+  }
+  std::vector<Value> adjoints_of(const std::vector<Tangent>& cotangents) const {
+    std::vector<Value> out;
+    for (std::size_t h = 0; h < step_.perturbations.size(); ++h)
+      out.push_back(materialize(cotangents[step_.first_perturbation() + h],
+                                step_.perturbations[h]));
+    return out;
+  }
+  std::vector<Value> kept_of(const std::vector<Value>& outs) const {
+    return {outs.end() - static_cast<std::ptrdiff_t>(kept_.size()), outs.end()};
   }
 
   // The products become inputs: they were computed on the way.
-  void cut(const Graph& g, std::size_t num_in, const std::vector<Value>& kept) {
+  static Graph cut(const Graph& g, std::size_t num_in, const std::vector<Value>& kept) {
     std::vector<ValueId> inputs(g.inputs().begin(),
                                 g.inputs().begin() + static_cast<std::ptrdiff_t>(num_in));
     for (const Value& v : kept) inputs.push_back(v.id());
     inputs.insert(inputs.end(), g.inputs().begin() + static_cast<std::ptrdiff_t>(num_in),
                   g.inputs().end());
-    split_.local.graph = subgraph(g, inputs, g.outputs());
+    return subgraph(g, inputs, g.outputs());
   }
 
   const CompiledRule& rule_;

@@ -18,11 +18,20 @@ struct LocalProgram {
   std::vector<RuleInput> inputs;
 };
 
+// One step in reverse from credit at its exits, nothing cut (history = deep).
+// Inputs: [arguments | leaves | kept values | credit per hidden state]
+struct DeepProgram {
+  Graph back;                       // -> signal per group
+  Graph past;                       // -> gradient per leaf
+  std::vector<std::string> leaves;  // of those gradients
+};
+
 struct SplitStep {
   std::vector<bool> carried;  // per leaf: written by the step
   Graph advance;              // [arguments | leaves] -> [carried leaves | kept values]
   std::size_t num_kept = 0;
   LocalProgram local;
+  std::optional<DeepProgram> deep;  // when the rule's history is
 };
 
 SplitStep split_step(const CompiledRule& rule, const LossProgram& step,

@@ -71,7 +71,8 @@ class WindowAssembler {
     kept_.assign(r.ys.begin() + static_cast<std::ptrdiff_t>(init.size()), r.ys.end());
   }
 
-  void local() {
+  // [arguments | leaves | kept values]
+  std::vector<Timed> step_inputs() const {
     std::vector<Timed> in;
     for (const Value& v : args_) in.push_back({v, true});
     std::size_t c = 0;
@@ -79,6 +80,11 @@ class WindowAssembler {
       in.push_back(split_.carried[k] ? Timed{entry_[c++], true}
                                      : Timed{leaves_[k], false});
     for (const Value& v : kept_) in.push_back({v, true});
+    return in;
+  }
+
+  void local() {
+    std::vector<Timed> in = step_inputs();
     in.push_back({weights_, true});
     in.push_back(values_.call_numbers());
     in.push_back(values_.step_numbers());
@@ -101,6 +107,9 @@ class WindowAssembler {
   // ---- traces -------------------------------------------------------------------------
 
   void meet_traces() {
+    if (split_.deep)
+      return send_deep_credit(values_, *split_.deep, step_inputs(), request_.carry, eps_,
+                              grads_);
     const auto parts = rule_.rule().parts();
     const bool fast = std::all_of(parts.begin(), parts.end(), [](const LearningRule* p) {
       return p->window_form() != WindowForm::per_step;

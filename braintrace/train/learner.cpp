@@ -24,6 +24,9 @@ Learner::Learner(Module& model, const Algorithm& algorithm,
   BT_REQUIRE(options.verbose >= 0 && options.verbose <= 2,
              fmt::format("compile: verbose must be 0, 1 or 2, got {}", options.verbose));
   BT_REQUIRE(!options.vmap || options.batch_size, "compile: vmap needs a batch_size");
+  BT_REQUIRE_KIND(!options.vmap || options.learning.history == History::direct,
+                  ErrorKind::not_supported,
+                  "compile: history = deep needs windows, and there are none under vmap");
   impl_->compile(examples);
   if (options.verbose > 0)
     show_graph(options.verbose, options.out ? options.out : &std::cout);
