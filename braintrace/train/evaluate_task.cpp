@@ -2,43 +2,24 @@
 #include "braintrace/train/evaluate_task.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "braintrace/model/step_model.h"
-#include "braintrace/nn/neuron.h"
 #include "braintrace/run/plan.h"
 #include "braintrace/train/losses.h"
 #include "braintrace/train/metrics.h"
+#include "braintrace/train/populations.h"
 #include "braintrace/train/sequence.h"
 
 namespace braintrace {
 namespace {
 
-struct Population {
-  std::string path;
-  nn::Neuron* neuron;
-};
-
-void find_neurons(const Module& m, const Path& at, std::set<const Module*>& seen,
-                  std::vector<Population>& out) {
-  for (const auto& [key, member] : m.members()) {
-    Module* const* child = std::get_if<Module*>(&member);
-    if (!child || !seen.insert(*child).second) continue;
-    if (auto* n = dynamic_cast<nn::Neuron*>(*child))
-      out.push_back({to_slashes(at.child(key)), n});
-    find_neurons(**child, at.child(key), seen, out);
-  }
-}
-
 // The model's step with the spikes of its neurons as further outputs.
 struct Probe : Module {
   Module& model;
   std::vector<Population> populations;
-  explicit Probe(Module& m) : model(m) {
-    std::set<const Module*> seen;
-    find_neurons(m, {}, seen, populations);
+  explicit Probe(Module& m) : model(m), populations(spiking_populations(m)) {
     add("model", m);
   }
   std::vector<Value> update_all(const std::vector<Value>& in) override {

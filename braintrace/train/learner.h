@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "braintrace/base/certificate.h"
 #include "braintrace/etrace/report.h"
 #include "braintrace/train/executable.h"
 #include "braintrace/train/sequence.h"
@@ -96,6 +97,16 @@ class Learner {
                                    const EvolveOptions& options = {});
   void etrace_evolve(const SequenceSource& source);
 
+  // The online gradient of these sequences beside that of back-propagation through time,
+  // parameter by parameter, and signs of life (docs/etrace.md, Certificates). From the
+  // present states, with fresh traces; states, traces and counters are as before when it
+  // returns. `window`: as GradOptions. Memory grows with the length. UserError under
+  // vmap.
+  CertificateData certificate(const std::vector<Array>& sequences, const TracedFn& loss,
+                              std::int64_t window = 1);
+  CertificateData certificate(const Array& xs, const Array& ys, const PairLoss& loss,
+                              std::int64_t window = 1);
+
   // Traces as at compile time: zero, filters and noise included.
   void init_etrace_state();
   // Counters and traces to zero. With a batch size: traces (and states of another batch)
@@ -132,6 +143,7 @@ class Learner {
 
  private:
   friend class GradDriver;
+  friend class Certifier;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

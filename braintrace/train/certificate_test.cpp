@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/base/certificate.h"
+
+#include <doctest/doctest.h>
+
+#include "braintrace/nn/model_registry.h"
+#include "braintrace/testing/tolerance.h"
+#include "braintrace/train/learner.h"
+#include "braintrace/train/losses.h"
+#include "braintrace/view/certificate_text.h"
+
+using namespace braintrace;
+
+namespace {
+
+const std::string kGru =
+    R"({"kind": "two_layer_gru", "n_in": 3, "n_rec": 4, "n_out": 2})";
+const std::string kLeaky =
+    R"({"kind": "leaky_linear", "n_in": 3, "n_rec": 4, "leak": 0.9})";
+
+struct Trial {
+  std::unique_ptr<Module> model;
+  Learner learner;
+  Array xs, ys;
+  Trial(const std::string& kind, const Algorithm& algorithm, std::int64_t outputs)
+      : model(nn::build_model(kind)),
+        learner(*model, algorithm, {zeros({3}, DType::f64)},
+                {.seed = 3, .dtype = DType::f64}),
+        xs(random_normal(rng_key(1), {6, 3}, DType::f64)),
+        ys(random_normal(rng_key(2), {6, outputs}, DType::f64)) {}
+  CertificateData certificate(std::int64_t window = 1) {
+    return learner.certificate(
+        xs, ys, [&](const Value& x, const Value& y) { return mse(learner(x), y); },
+        window);
+  }
+};
+
+const CertificateRow& row_of(const CertificateData& c, const std::string& leaf) {
+  for (const CertificateRow& r : c.rows)
+    if (r.parameter == leaf) return r;
+  throw std::runtime_error("no row " + leaf);
+}
+
+}  // namespace
+
+TEST_CASE("a certificate tells exact from approximate and shows the distance") {
+  Trial t(kGru, D_RTRL{}, 2);
+  const CertificateData c = t.certificate();
+  REQUIRE(c.rows.size() == 14);
+  CHECK(c.steps == 6);
+  CHECK(row_of(c, "out/weight/weight").verdict == "exact");
+  CHECK(row_of(c, "out/weight/weight").error < tol::f64);
+  const CertificateRow& gate = row_of(c, "rnn1/Wz/weight/weight");
+  CHECK(gate.verdict == "approximate");
+  CHECK(gate.because.find("is cut at") != std::string::npos);
+  CHECK(gate.error > 1e-4);
+  CHECK(gate.cosine < 1);
+  CHECK(gate.trace_max > 0);
+  CHECK(c.warnings.empty());
+  CHECK(c.holds(1e-9));
+  CHECK(c.states.size() == 2);
+  CHECK(c.states[0].change > 0);
+  const std::string text = to_text(c);
+  CHECK(text.find("rnn1/Wz/weight/weight  approximate") != std::string::npos);
+}
+
+TEST_CASE("without cuts every parameter is exact, and is") {
+  const CertificateData c = Trial(kLeaky, D_RTRL{}, 4).certificate();
+  for (const CertificateRow& r : c.rows) {
+    CAPTURE(r.parameter);
+    CHECK(r.verdict == "exact");
+    CHECK(r.error < tol::f64_golden);
+    CHECK(r.bptt_norm > 0);
+  }
+}
+
+TEST_CASE("what the rule approximates is said whatever the model") {
+  const CertificateData c = Trial(kLeaky, pp_prop{.decay_or_rank = 0.9}, 4).certificate();
+  CHECK(c.rows[0].verdict == "approximate");
+  CHECK(c.rows[0].because.find("two smoothed factors") != std::string::npos);
+  CHECK(Trial(kGru, BPTT{}, 2).certificate().error == 0);
+}
+
+TEST_CASE("a certificate leaves the learner as it was") {
+  Trial a(kGru, D_RTRL{}, 2), b(kGru, D_RTRL{}, 2);
+  for (Trial* t : {&a, &b}) t->learner(Value(row(t->xs, 0)));
+  a.certificate();
+  CHECK(a.learner.running_index() == 1);
+  CHECK(a.learner.etraces()[0].value == b.learner.etraces()[0].value);
+  CHECK(a.learner(Value(row(a.xs, 1))).array() == b.learner(Value(row(b.xs, 1))).array());
+  const CertificateData first = a.certificate(), again = a.certificate();
+  CHECK(first.error == again.error);
+}
+
+TEST_CASE("a loss that fails half way leaves the learner as it was") {
+  Trial t(kGru, D_RTRL{}, 2);
+  const auto bad = [&](const Value&, const Value& y) { return mse(y, y); };
+  CHECK_THROWS_AS(t.learner.certificate(t.xs, t.ys, bad), UserError);
+  CHECK(t.learner.algorithm().name == "D_RTRL");
+  CHECK(t.certificate().rows.size() == 14);
+}
+
+TEST_CASE("a silent network is called silent") {
+  auto model = nn::build_model(kGru);
+  Learner l(*model, D_RTRL{}, {zeros({3}, DType::f64)}, {.seed = 3, .dtype = DType::f64});
+  const Array none = zeros({4, 3}, DType::f64);
+  const CertificateData c =
+      l.certificate(none, zeros({4, 2}, DType::f64),
+                    [&](const Value& x, const Value& y) { return mse(0.0 * l(x), y); });
+  CHECK(!c.warnings.empty());
+  CHECK(to_text(c).find("warning: no credit reaches") != std::string::npos);
+}
