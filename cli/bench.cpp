@@ -53,6 +53,7 @@ LearnerOptions options_of(const BenchRequest& r) {
   LearnerOptions o{.batch_size = r.batch, .seed = 1};
   o.dtype = r.dtype == "f64" ? DType::f64 : DType::f32;
   o.threads = r.threads;
+  o.profile = r.plan;
   if (r.compat) o = compat(o);
   for (const std::string& s : r.set) {
     const std::size_t eq = s.find('=');
@@ -88,6 +89,8 @@ class Bench {
     throw UserError(fmt::format(
         "bench: --mode must be window, online or stream, got '{}'", request_.mode));
   }
+
+  std::string plan() const { return learner_->last_plan(); }
 
  private:
   PairLoss loss() {
@@ -239,15 +242,17 @@ CLI::App* add_bench(CLI::App& app, BenchRequest& r) {
   b->add_option("--dtype", r.dtype, "element type")->check(CLI::IsMember({"f32", "f64"}));
   b->add_flag("--compat", r.compat, "the reference's estimator");
   b->add_option("--set", r.set, "an option, name=value (repeatable)");
+  b->add_flag("--plan", r.plan, "print the kernels and their times; slows the run");
   b->add_flag("--json", r.json, "only the JSON line");
   return b;
 }
 
 std::string bench(const BenchRequest& r) {
-  const nlohmann::ordered_json j = Bench(r).run();
-  std::string text;
+  Bench b(r);
+  const nlohmann::ordered_json j = b.run();
+  std::string text = r.plan ? b.plan() : "";
   if (!r.json)
-    text = fmt::format(
+    text += fmt::format(
         "{} {} {}: {:.2f} us per step (median {:.2f}); its products alone {:.2f} us\n",
         r.model, r.algorithm, r.mode, j["step_us_min"].get<double>(),
         j["step_us_median"].get<double>(), j["gemm_bound_us"].get<double>());

@@ -6,6 +6,8 @@
 #include "braintrace/passes/fuse_gates.h"
 #include "braintrace/passes/hoist_accumulators.h"
 #include "braintrace/passes/split_scan.h"
+#include "braintrace/passes/split_states.h"
+#include "braintrace/passes/spread_vectors.h"
 #include "braintrace/passes/squeeze_axes.h"
 #include "braintrace/passes/stretch_constants.h"
 
@@ -14,11 +16,16 @@ namespace braintrace {
 Graph optimize_for_run(const Graph& g, PassRunner& run) {
   Graph h = run("stretch_constants", stretch_constants, g);
   h = lower(h, {}, run);
+  for (int axis = 0; axis < 2; ++axis) {  // vectors of states, and their blocks
+    h = run("split_states", split_states, h);
+    h = optimize(h, run);
+  }
   h = run(
       "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);
   h = run(
       "split_scan", [](const Graph& x) { return split_scan(x); }, h);
   h = run("contract_sums", contract_sums, h);
+  h = run("spread_vectors", spread_vectors, h);
   h = run("dce", dce, h);
   h = run(
       "fuse_gates", [](const Graph& x) { return fuse_gates(x); }, h);

@@ -102,6 +102,7 @@ Plan::State::State(const Graph& g, const PlanOptions& options)
   paired_input.assign(graph.outputs().size(), -1);
   for (const auto& [i, o] : options.in_place) paired_input[o] = static_cast<int>(i);
   frame.pool = &pool;
+  frame.profile = options.profile;
   frame.base.resize(program.buffers.size());
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     plan::Buffer& buffer = program.buffers[b];

@@ -19,6 +19,7 @@ struct PlanOptions {
   // The caller gives the input up where nobody else holds it; UserError for a pair of
   // different types or an input or output named twice.
   std::vector<std::pair<std::size_t, std::size_t>> in_place = {};
+  bool profile = false;  // describe() then says how long each kernel took
 };
 
 class Plan {  // movable; one caller at a time; owns its memory

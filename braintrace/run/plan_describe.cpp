@@ -80,11 +80,17 @@ std::string line(const CondStep& s, const std::string& indent) {
                      block_text(*s.if_false, indent + "  "));
 }
 
+double us(std::int64_t ns) { return static_cast<double>(ns) * 1e-3; }
+
 std::string block_text(const Block& b, const std::string& indent) {
   std::string text;
-  for (const Step& s : b.steps)
+  for (const Step& s : b.steps) {
+    if (s.runs > 0)
+      text += fmt::format("{:9.2f} us at best, {:9.2f} x {:<4} ", us(s.best_ns),
+                          us(s.ns) / static_cast<double>(s.runs), s.runs);
     text +=
         indent + std::visit([&](const auto& kind) { return line(kind, indent); }, s.kind);
+  }
   return text;
 }
 

@@ -133,6 +133,8 @@ struct Step {
   std::variant<CopyStep, FillStep, FusedStep, GemmStep, PackStep, KernelStep, EvalStep,
                ScanStep, WhileStep, CondStep>
       kind;
+  // When the frame says so: how often it ran, how long in all and at best.
+  std::int64_t runs = 0, ns = 0, best_ns = std::numeric_limits<std::int64_t>::max();
 };
 
 struct Program {
@@ -146,6 +148,7 @@ struct Program {
 struct Frame {
   std::vector<std::byte*> base;
   ThreadPool* pool = nullptr;
+  bool profile = false;  // steps note their time
   std::byte* at(const View& v) const {
     return base[static_cast<std::size_t>(v.buffer)] +
            v.offset * static_cast<std::int64_t>(size_of(v.dtype));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the steps of a plan.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "braintrace/run/event_gemm.h"
@@ -146,9 +147,23 @@ void run(CondStep& s, Frame& f) {
   run_block(holds(s.predicate, f) ? *s.if_true : *s.if_false, f);
 }
 
+void run_timed(Step& s, Frame& f) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  std::visit([&](auto& kind) { run(kind, f); }, s.kind);
+  const std::int64_t ns = std::chrono::nanoseconds(Clock::now() - start).count();
+  s.ns += ns;
+  s.best_ns = std::min(s.best_ns, ns);
+  ++s.runs;
+}
+
 }  // namespace
 
 void run_block(Block& b, Frame& f) {
+  if (f.profile) {
+    for (Step& s : b.steps) run_timed(s, f);
+    return;
+  }
   for (Step& s : b.steps) std::visit([&](auto& kind) { run(kind, f); }, s.kind);
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/ir/print.h"
 #include "braintrace/passes/pipeline.h"
 #include "braintrace/run/interpreter.h"
 #include "braintrace/run/plan.h"
@@ -28,13 +29,14 @@ struct Executable::Engine {
   std::optional<Plan> plan;
 };
 
-Executable::Executable(StepProgram program, ExecutorKind kind, int threads)
+Executable::Executable(StepProgram program, ExecutorKind kind, int threads, bool profile)
     : program_(std::move(program)), engine_(std::make_unique<Engine>()) {
   if (kind == ExecutorKind::interpreter) {
     program_.graph = optimize(program_.graph);
     return;
   }
-  const PlanOptions o = plan_options(program_, threads);
+  PlanOptions o = plan_options(program_, threads);
+  o.profile = profile;
   in_place_ = !o.in_place.empty();
   engine_->plan.emplace(program_.graph, o);
 }
@@ -70,6 +72,10 @@ double Executable::loss() const {
 
 std::span<const Array> Executable::results() const {
   return std::span(outputs).subspan(program_.has_loss ? 1 : 0, program_.num_results);
+}
+
+std::string Executable::describe() const {
+  return engine_->plan ? engine_->plan->describe() : print(program_.graph);
 }
 
 const StateDict& Executable::gradients() {

@@ -14,7 +14,7 @@ enum class ExecutorKind { plan, interpreter };  // interpreter: slow, the oracle
 
 class Executable {
  public:
-  Executable(StepProgram program, ExecutorKind kind, int threads);
+  Executable(StepProgram program, ExecutorKind kind, int threads, bool profile = false);
   ~Executable();
 
   const StepProgram& program() const { return program_; }
@@ -30,6 +30,7 @@ class Executable {
   double loss() const;  // summed over a window
   std::span<const Array> results() const;
   const StateDict& gradients();  // shares memory with the outputs
+  std::string describe() const;  // the kernels, one per line; the program if interpreted
 
  private:
   struct Engine;

@@ -210,7 +210,13 @@ const ETraceGraph& Learner::graph() const { return impl_->rule->graph(); }
 const Algorithm& Learner::algorithm() const { return impl_->algorithm; }
 const LearnerOptions& Learner::options() const { return impl_->options; }
 const CompiledRule& Learner::rule() const { return *impl_->rule; }
-const StepProgram* Learner::last_program() const { return impl_->last; }
+const StepProgram* Learner::last_program() const {
+  return impl_->last ? &impl_->last->program() : nullptr;
+}
+
+std::string Learner::last_plan() const {
+  return impl_->last ? impl_->last->describe() : std::string();
+}
 Module& Learner::model() const { return impl_->model; }
 CompilationReport Learner::report() const { return CompilationReport(graph()); }
 

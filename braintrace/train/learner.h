@@ -26,7 +26,8 @@ struct LearnerOptions {
   CompileOptions graph = {};
   LearningOptions learning = {};
   ExecutorKind executor = ExecutorKind::plan;
-  int threads = 0;  // 0: as the environment says
+  int threads = 0;       // 0: as the environment says
+  bool profile = false;  // Learner::last_plan() then says how long each kernel took
 };
 // The same with every difference from braintrace 0.2.6 switched off.
 LearnerOptions compat(LearnerOptions base);
@@ -139,6 +140,7 @@ class Learner {
   std::string show_graph(int verbose = 1, std::ostream* out = nullptr) const;
   // The program of the newest call; null before the first. For reports and timing.
   const StepProgram* last_program() const;
+  std::string last_plan() const;  // its kernels, one per line; empty before the first
   bool is_batched() const { return options().batch_size.has_value(); }
 
  private:

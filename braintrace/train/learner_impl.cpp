@@ -159,7 +159,9 @@ LossProgram Learner::Impl::trace(const std::vector<Type>& args, const TracedFn& 
 std::shared_ptr<Executable> Learner::Impl::cached(
     std::uint64_t key, const std::function<StepProgram()>& make) {
   std::shared_ptr<Executable>& e = programs[key];
-  if (!e) e = std::make_shared<Executable>(make(), options.executor, options.threads);
+  if (!e)
+    e = std::make_shared<Executable>(make(), options.executor, options.threads,
+                                     options.profile);
   return e;
 }
 
@@ -287,7 +289,7 @@ void Learner::Impl::call(Executable& e, std::span<const Array> args,
                   fmt::format("{}: an earlier call failed half way and the traces are "
                               "lost; call reset_state() first",
                               caller));
-  last = &e.program();
+  last = &e;
   bind(e, args, loss_weights, caller);
   e.check(caller);
   const bool in_place = e.moves_traces_in_place() && !options.learning.check_finite;

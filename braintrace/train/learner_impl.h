@@ -22,7 +22,7 @@ struct Learner::Impl {
   bool broken = false;  // a run failed while it held the only copy of the traces
   std::map<std::string, Array> rule_inputs;
   std::map<std::uint64_t, std::shared_ptr<Executable>> programs;  // by structural hash
-  const StepProgram* last = nullptr;                              // of the newest call
+  const Executable* last = nullptr;                               // of the newest call
   LossTracer* tracer = nullptr;  // while a loss is traced
   bool tracing_window = false;
 
