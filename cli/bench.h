@@ -13,7 +13,7 @@ struct BenchRequest {
   std::int64_t n_in = 10, n_rec = 128, n_out = 10, batch = 16, steps = 100, window = 0,
                layers = 1, repeat = 5;
   int threads = 0;
-  bool json = false, compat = false;
+  bool json = false, compat = false, plan = false;
   std::string dtype = "f32";
   std::vector<std::string> set;  // name=value
 };
