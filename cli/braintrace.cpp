@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `braintrace`. Exit codes: 0 done, 1 failed, 2 wrong use (also an unknown
 // model or format).
-#include <fstream>
+#include <vector>
 
 #include "bench.h"
-#include "show.h"
-#include <CLI/CLI.hpp>
-#include <fmt/core.h>
+#include "command.h"
+#include "output.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braintrace/base/error.h"
 
@@ -18,46 +19,19 @@ constexpr int kFailed = 1, kWrongUse = 2;
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  braintrace show --model single_rnn\n"
-    "  braintrace show --model two_layer_gru --compat --verbose 2\n"
-    "  braintrace show --model conv_rnn --format html --out conv_rnn.html\n"
-    "  braintrace show --model my_model.json --set weight_paths=local --format svg\n"
-    "  braintrace bench --model gru --n-rec 256 --batch 16 --algorithm d_rtrl\n";
+    "  braintrace train                                   a first run, in seconds\n"
+    "  braintrace show --model single_rnn                 what the compiler finds\n"
+    "  braintrace plan --model gru --hidden 256           memory of every rule\n"
+    "  braintrace compare --algorithms d_rtrl,pp_prop,bptt\n"
+    "  braintrace export --model gru --algorithm d_rtrl --out learner.hpp\n"
+    "  braintrace bench --model gru --n-rec 256 --batch 16\n"
+    "Every command: braintrace COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong "
+    "use.\n";
 
-void add_show(CLI::App& app, cli::ShowRequest& request, std::string& out) {
-  CLI::App* show = app.add_subcommand("show", "compile a model and show its graph");
-  show->footer(kExamples);
-  show->add_option("--model", request.model.model,
-                   "kind of the registry, or a JSON file with a model or a recorded run")
-      ->required();
-  show->add_option("--input", request.model.inputs,
-                   "shape of an input without batch, e.g. 1,28,28 (repeatable)")
-      ->delimiter(' ');
-  show->add_option("--batch", request.model.batch, "compile for a batch of this size")
-      ->check(CLI::Range(1, 1 << 20));
-  show->add_flag("--compat", request.compat,
-                 "what braintrace 0.2.6 finds, quirks included");
-  show->add_option("--set", request.set, "a compile option, name=value (repeatable)");
-  show->add_option("--verbose", request.verbose, "0 one line, 1 summary, 2 with warnings")
-      ->check(CLI::Range(0, 2));
-  show->add_option("--format", request.format, "text, code, ir, dot, svg, html or json")
-      ->check(CLI::IsMember(cli::show_formats()));
-  show->add_option("--what", request.what, "dot and svg: the graph, or the program")
-      ->check(CLI::IsMember({"graph", "program"}));
-  show->add_option("--out", out, "write to this file instead of the terminal");
-}
-
-void write(const std::string& text, const std::string& file) {
-  if (file.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    BT_REQUIRE_KIND(std::fflush(stdout) == 0, ErrorKind::runtime,
-                    "cannot write to the terminal");
-    return;
-  }
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  out.close();
-  BT_REQUIRE_KIND(out, ErrorKind::runtime, fmt::format("cannot write '{}'", file));
+cli::Command bench_command(CLI::App& app) {
+  auto r = std::make_shared<cli::BenchRequest>();
+  CLI::App* c = cli::add_bench(app, *r);
+  return {c, [r] { cli::write_text(cli::bench(*r)); }};
 }
 
 int complain(int code, const std::string& message) {
@@ -68,6 +42,31 @@ int complain(int code, const std::string& message) {
   return code;
 }
 
+// What a user can mend by asking otherwise is wrong use.
+int exit_code(const UserError& e) {
+  const bool failed =
+      e.kind() == ErrorKind::runtime || e.kind() == ErrorKind::compilation;
+  return failed ? kFailed : kWrongUse;
+}
+
+int run(const std::vector<cli::Command>& commands) {
+  try {
+    for (const cli::Command& c : commands)
+      if (c.app->parsed()) c.run();
+    return 0;
+  } catch (const UserError& e) {
+    return complain(exit_code(e), e.what());
+  } catch (const std::exception& e) {
+    return complain(kFailed, e.what());
+  }
+}
+
+std::string names_of(const std::vector<cli::Command>& commands) {
+  std::vector<std::string> names;
+  for (const cli::Command& c : commands) names.push_back(c.app->get_name());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,43 +75,20 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "braintrace " BRAINTRACE_VERSION);
   app.require_subcommand(1);
   app.footer(kExamples);
-  cli::ShowRequest request;
-  std::string out;
-  add_show(app, request, out);
-  cli::BenchRequest bench_request;
-  const CLI::App* bench = cli::add_bench(app, bench_request);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.set_config("--config", "", "read options from a TOML or INI file, by [command]");
+  const std::vector<cli::Command> commands = {cli::add_show(app),    cli::add_train(app),
+                                              cli::add_eval(app),    cli::add_plan(app),
+                                              cli::add_compare(app), bench_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
     const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
-    return complain(
-        kWrongUse,
-        unknown ? fmt::format("unknown command '{}'; there are: show, bench", argv[1])
-                : std::string(e.what()));
+    return complain(kWrongUse, unknown
+                                   ? fmt::format("unknown command '{}'; there are: {}",
+                                                 argv[1], names_of(commands))
+                                   : std::string(e.what()));
   }
-  if (bench->parsed()) {
-    try {
-      write(cli::bench(bench_request), "");
-      return 0;
-    } catch (const std::exception& e) {
-      return complain(kFailed, e.what());
-    }
-  }
-  cli::LoadedModel model;
-  CompileOptions options;
-  try {
-    model = cli::load_model(request.model);
-    options = cli::options_of(request, model.batched);
-  } catch (const UserError& e) {
-    return complain(kWrongUse, e.what());
-  } catch (const std::exception& e) {
-    return complain(kFailed, e.what());
-  }
-  try {
-    write(cli::show(model, options, request), out);
-    return 0;
-  } catch (const std::exception& e) {
-    return complain(kFailed, e.what());
-  }
+  return run(commands);
 }

@@ -24,25 +24,18 @@ struct Input {
   DType dtype = DType::f32;
 };
 
-bool is_file_name(const std::string& model) {
-  return model.ends_with(".json") || std::filesystem::is_regular_file(model);
-}
-
 // The JSON object behind a request. A kind becomes {"kind": ...}.
-json source_of(const std::string& model) {
-  if (!is_file_name(model)) {
-    const std::vector<std::string> kinds = nn::model_kinds();
-    BT_REQUIRE(std::find(kinds.begin(), kinds.end(), model) != kinds.end(),
-               fmt::format("unknown model '{}'; known: {}; or give a file.json", model,
-                           fmt::join(kinds, ", ")));
-    return {{"kind", model}};
-  }
-  std::ifstream in(model, std::ios::binary);
-  BT_REQUIRE(in, fmt::format("cannot read the model file '{}'", model));
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  json j = json::parse(text, nullptr, false);
-  BT_REQUIRE(j.is_object(), fmt::format("'{}' does not hold a JSON object", model));
-  return j;
+json source_of(const ModelRequest& request) {
+  if (is_model_file(request.model)) return model_file(request.model);
+  const std::vector<std::string> kinds = nn::model_kinds(),
+                                 names = nn::sized_model_names();
+  const std::string& model = request.model;
+  if (std::find(names.begin(), names.end(), model) != names.end())
+    return json::parse(nn::sized_model(model, request.sizes));
+  BT_REQUIRE(std::find(kinds.begin(), kinds.end(), model) != kinds.end(),
+             fmt::format("unknown model '{}'; known: {}, {}; or give a file.json", model,
+                         fmt::join(names, ", "), fmt::join(kinds, ", ")));
+  return {{"kind", model}};
 }
 
 Shape shape_from(const json& j, const char* what) {
@@ -94,6 +87,13 @@ std::int64_t size_or(const json& model, const char* name, std::int64_t otherwise
   return model.contains(name) ? shape_from(model[name], name).front() : otherwise;
 }
 
+// Of a stack whose first layer says it.
+std::optional<std::int64_t> first_layer_input(const json& model) {
+  const json::json_pointer size("/layers/0/args/in_size");
+  if (!model.contains(size) || !model[size].is_number_integer()) return {};
+  return shape_from(model[size], "in_size").front();
+}
+
 // What the model says about its input.
 Input own_input(const json& source) {
   if (source.contains("inputs")) return recorded_input(source);
@@ -107,6 +107,7 @@ Input own_input(const json& source) {
   }
   if (kind == "single_rnn" || kind == "two_layer_gru")
     return {{size_or(model, "n_in", 10)}};
+  if (const std::optional<std::int64_t> in = first_layer_input(model)) return {{*in}};
   BT_REQUIRE(
       model.contains("n_in"),
       fmt::format("the shape of the input of model '{}' is not known: give --input",
@@ -122,8 +123,47 @@ std::optional<std::int64_t> recorded_batch(const json& source) {
 
 }  // namespace
 
+void add_model_options(CLI::App& app, ModelRequest& r) {
+  const CLI::Validator size =
+      CLI::Range(std::int64_t{1}, std::int64_t{1} << 31).description("");
+  app.add_option("--model", r.model,
+                 fmt::format("{}; a kind of the registry; or a JSON file",
+                             fmt::join(nn::sized_model_names(), ", ")))
+      ->capture_default_str();
+  app.add_option("--hidden", r.sizes.n_rec, "short names: recurrent units of a layer")
+      ->check(size)
+      ->capture_default_str();
+  app.add_option("--layers", r.sizes.layers, "short names: recurrent layers")
+      ->check(size)
+      ->capture_default_str();
+  app.add_option("--n-in", r.sizes.n_in, "short names: inputs")
+      ->check(size)
+      ->capture_default_str();
+  app.add_option("--n-out", r.sizes.n_out, "short names: outputs")
+      ->check(size)
+      ->capture_default_str();
+  app.add_option("--input", r.inputs,
+                 "shape of an input without batch, e.g. 1,28,28 (repeatable)")
+      ->delimiter(' ');
+  app.add_option("--batch", r.batch, "samples at a time (none: no batch axis)")
+      ->check(CLI::Range(1, 1 << 20).description(""));
+}
+
+bool is_model_file(const std::string& model) {
+  return model.ends_with(".json") || std::filesystem::is_regular_file(model);
+}
+
+json model_file(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  BT_REQUIRE(in, fmt::format("cannot read the model file '{}'", file));
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  json j = json::parse(text, nullptr, false);
+  BT_REQUIRE(j.is_object(), fmt::format("'{}' does not hold a JSON object", file));
+  return j;
+}
+
 LoadedModel load_model(const ModelRequest& request) {
-  const json source = source_of(request.model);
+  const json source = source_of(request);
   LoadedModel out;
   out.title = std::filesystem::path(request.model).stem().string();
   out.module = nn::build_model(source.dump());

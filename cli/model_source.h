@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What `--model` names: a kind of the registry, or a JSON file with a model or a recorded
-// run; and an example of its inputs.
+// What `--model` names: a short name with sizes, a kind of the registry, or a JSON file
+// with a model or a recorded run; and an example of its inputs.
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
 #include "braintrace/model/module.h"
+#include "braintrace/nn/sized_model.h"
 
 namespace braintrace::cli {
 
 struct ModelRequest {
-  std::string model;                // kind or file
+  std::string model;  // short name, kind or file
+  nn::ModelSizes sizes = {.n_in = 10, .n_rec = 32, .n_out = 10};  // of short names
   std::vector<std::string> inputs;  // "10", "1,28,28"; empty: what the model says
   std::optional<std::int64_t> batch = {};
 };
@@ -23,6 +28,12 @@ struct LoadedModel {
   std::vector<Array> inputs;       // zeros, with the batch axis in front
   bool batched = false;
 };
+
+// --model, its sizes, --input and --batch.
+void add_model_options(CLI::App& app, ModelRequest& request);
+
+bool is_model_file(const std::string& model);
+nlohmann::json model_file(const std::string& file);  // UserError unless a JSON object
 
 // UserError when there is no such kind or file, or the shape of an input is not known.
 LoadedModel load_model(const ModelRequest& request);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "show.h"
+// `braintrace show`: compiles a model and draws what the compiler found.
+#include <memory>
 
+#include "command.h"
+#include "model_source.h"
+#include "output.h"
 #include <fmt/format.h>
 
 #include "braintrace/base/error.h"
@@ -15,6 +19,22 @@
 namespace braintrace::cli {
 namespace {
 
+struct ShowRequest {
+  ModelRequest model;
+  bool compat = false;
+  std::vector<std::string> set;  // name=value
+  int verbose = 1;
+  std::string format = "text", out;
+  std::string what = "graph";  // dot and svg: graph or program
+};
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  braintrace show --model single_rnn\n"
+    "  braintrace show --model two_layer_gru --compat --verbose 2\n"
+    "  braintrace show --model conv_rnn --format html --out conv_rnn.html\n"
+    "  braintrace show --model my_model.json --set weight_paths=local --format svg\n";
+
 std::string text_of(const ETraceGraph& g, const ShowRequest& request) {
   const CompilationReport report(g);
   if (request.verbose == 0) return report.one_line() + "\n";
@@ -27,8 +47,6 @@ std::string text_of(const ETraceGraph& g, const ShowRequest& request) {
 std::string dot_of(const ETraceGraph& g, const ShowRequest& request) {
   return request.what == "program" ? to_dot(g.module_info.step) : to_dot(g);
 }
-
-}  // namespace
 
 CompileOptions options_of(const ShowRequest& request, bool batched) {
   CompileOptions options;
@@ -43,12 +61,6 @@ CompileOptions options_of(const ShowRequest& request, bool batched) {
   return options;
 }
 
-const std::vector<std::string>& show_formats() {
-  static const std::vector<std::string> formats = {"text", "code", "ir",  "dot",
-                                                   "svg",  "html", "json"};
-  return formats;
-}
-
 std::string show(const LoadedModel& model, const CompileOptions& options,
                  const ShowRequest& request) {
   const ETraceGraph g = compile_etrace_graph(*model.module, model.inputs, options);
@@ -58,9 +70,48 @@ std::string show(const LoadedModel& model, const CompileOptions& options,
   if (request.format == "dot") return dot_of(g, request);
   if (request.format == "svg") return dot_to_svg(dot_of(g, request));
   if (request.format == "json") return to_json(g);
-  BT_REQUIRE(request.format == "html",
-             fmt::format("unknown format '{}'", request.format));
   return to_html(g, {.title = model.title + (request.compat ? " (compat)" : "")});
+}
+
+// What cannot be loaded is wrong use; what cannot be compiled failed.
+void run(const ShowRequest& request) {
+  const LoadedModel model = load_model(request.model);
+  const CompileOptions options = options_of(request, model.batched);
+  std::string text;
+  try {
+    text = show(model, options, request);
+  } catch (const UserError& e) {
+    throw UserError(ErrorKind::compilation, e.what());
+  }
+  write_text(text, request.out);
+}
+
+}  // namespace
+
+Command add_show(CLI::App& app) {
+  auto r = std::make_shared<ShowRequest>();
+  CLI::App* c = app.add_subcommand("show", "compile a model and show its graph");
+  c->footer(kFooter);
+  c->fallthrough();
+  c->add_option("--model", r->model.model,
+                "short name, kind of the registry, or a JSON file with a model or a "
+                "recorded run")
+      ->required();
+  c->add_option("--input", r->model.inputs,
+                "shape of an input without batch, e.g. 1,28,28 (repeatable)")
+      ->delimiter(' ');
+  c->add_option("--batch", r->model.batch, "compile for a batch of this size")
+      ->check(CLI::Range(1, 1 << 20));
+  c->add_flag("--compat", r->compat, "what braintrace 0.2.6 finds, quirks included");
+  c->add_option("--set", r->set, "a compile option, name=value (repeatable)");
+  c->add_option("--verbose", r->verbose, "0 one line, 1 summary, 2 with warnings")
+      ->check(CLI::Range(0, 2));
+  c->add_option("--format", r->format, "text, code, ir, dot, svg, html or json")
+      ->check(CLI::IsMember({"text", "code", "ir", "dot", "svg", "html", "json"}));
+  c->add_option("--what", r->what, "dot and svg: the graph, or the program")
+      ->check(CLI::IsMember({"graph", "program"}));
+  c->add_option("--out", r->out, "write to this file instead of the terminal");
+  return {c, [r] { run(*r); }};
 }
 
 }  // namespace braintrace::cli

@@ -143,10 +143,14 @@ class Refusals(Cli):
     def test_an_unknown_input_shape_is_asked_for(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "stack.json"
-            layer = {"name": "rnn", "class": "GRUCell", "args": {"in_size": 3, "out_size": 4}}
+            layer = {"name": "rnn", "class": "LRUCell", "args": {"d_model": 3, "d_hidden": 4}}
             file.write_text(json.dumps({"kind": "sequential", "layers": [layer]}))
             self.refuses(2, "give --input", "show", "--model", str(file))
             self.assertIn("rnn", self.output("show", "--model", str(file), "--input", "3"))
+
+    def test_short_names_are_models_of_any_size(self):
+        text = self.output("show", "--model", "gru", "--format", "json")
+        self.assertEqual(json.loads(text)["hidden_groups"][0]["varshape"], [32])
 
     def test_bench_ends_with_one_json_object(self):
         text = self.output("bench", "--model", "gru", "--n-rec", "8", "--batch", "2",
@@ -158,7 +162,7 @@ class Refusals(Cli):
 
     def test_no_command_is_exit_code_2(self):
         self.refuses(2, "subcommand")
-        self.refuses(2, "unknown command 'paint'; there are: show, bench", "paint")
+        self.refuses(2, "unknown command 'paint'; there are: show, train, ", "paint")
 
     def test_a_model_that_does_not_compile_is_exit_code_1(self):
         self.refuses(1, "must have 10 entries", "show", "--model", "single_rnn",

@@ -6,18 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/algo/graph_options.h"
 #include "braintrace/algo/window_program.h"
 
 namespace braintrace {
 namespace {
 
-CompileOptions graph_options(const Algorithm& a, const LearnerOptions& o) {
-  CompileOptions g = o.graph;
+CompileOptions options_for(const Algorithm& a, const LearnerOptions& o) {
+  CompileOptions g = graph_options(a, o.graph);
   g.batched = o.batch_size.has_value() && !o.vmap;
-  const RecurrenceScope scope = a.config.recurrence_scope();
-  g.include_recurrent_mixing = scope != RecurrenceScope::diagonal;
-  if (scope == RecurrenceScope::sparse_n) g.sparse_n = a.config.sparse_n();
-  g.snap_max_jacobian_elements = a.options.snap_max_jacobian_elements;
   return g;
 }
 
@@ -62,7 +59,7 @@ void Learner::Impl::compile(const std::vector<Array>& args) {
     examples.push_back(is_float(one.dtype()) ? one.astype(dtype) : one);
   }
   auto graph = std::make_shared<ETraceGraph>(
-      compile_etrace_graph(model, examples, graph_options(algorithm, options)));
+      compile_etrace_graph(model, examples, options_for(algorithm, options)));
   rule = std::make_unique<CompiledRule>(std::move(graph), algorithm, options.learning);
   check_relations();
   if (options.vmap) {

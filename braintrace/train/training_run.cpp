@@ -62,17 +62,17 @@ TrainingRun::TrainingRun(Task task, Module& model, const Algorithm& algorithm,
   };
 }
 
-double TrainingRun::update_by_sequence(const TaskBatch& b) {
+GradResult TrainingRun::gradient(const TaskBatch& b) {
   GradOptions o{.mask = as_array(b.mask)};
   o.carry_traces = false;
   o.loss_output = LossOutput::scalar;
-  const GradResult g = learner_.etrace_grad(std::vector{b.inputs, b.targets}, loss_, o);
-  optimizer_.update(learner_.model(), g.grads);
-  return g.losses.at(0);
+  begin_sequence(learner_);
+  return learner_.etrace_grad(std::vector{b.inputs, b.targets}, loss_, o);
 }
 
 double TrainingRun::update_by_step(const TaskBatch& b) {
   double sum = 0, scored = 0;
+  begin_sequence(learner_);
   for (std::int64_t t = 0; t < task_.shape().steps; ++t) {
     const std::vector<Array> args = {row(b.inputs, t).contiguous(),
                                      row(b.targets, t).contiguous()};
@@ -91,13 +91,19 @@ double TrainingRun::update() {
   const TaskBatch b =
       task_.batch(Split::train, updates_ * options_.batch, options_.batch);
   const auto start = std::chrono::steady_clock::now();
-  begin_sequence(learner_);
-  const double loss =
-      options_.update == UpdateAt::step ? update_by_step(b) : update_by_sequence(b);
-  BT_REQUIRE_KIND(std::isfinite(loss), ErrorKind::runtime,
-                  fmt::format("train: the loss of batch {} is {}; a smaller learning "
-                              "rate or clipping may help",
-                              updates_ + 1, loss));
+  double loss = 0;
+  if (options_.update == UpdateAt::step) {
+    loss = update_by_step(b);
+  } else {
+    const GradResult g = gradient(b);
+    optimizer_.update(learner_.model(), g.grads);
+    loss = g.losses.at(0);
+  }
+  BT_REQUIRE_KIND(
+      std::isfinite(loss), ErrorKind::runtime,
+      fmt::format("train: the loss of batch {} is {}; a smaller learning "
+                  "rate or clipping may help",
+                  updates_ + 1, std::isnan(loss) ? "not a number" : "infinite"));
   ++updates_;
   log_.seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

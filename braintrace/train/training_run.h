@@ -47,6 +47,8 @@ class TrainingRun {
 
   TrainingRun(const TrainingRun&) = delete;  // its loss refers to it
 
+  // Of one batch at the present weights, over a sequence of its own.
+  GradResult gradient(const TaskBatch& b);
   double update();  // one batch; its mean loss before the update
   // True when the length was reached, false when stopped.
   bool train(const TrainingLength& length);
@@ -63,7 +65,6 @@ class TrainingRun {
   void restore(const Checkpoint& c);
 
  private:
-  double update_by_sequence(const TaskBatch& b);
   double update_by_step(const TaskBatch& b);
   void note_evaluation(const TrainingLength& length);
 

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// `braintrace compare`: several rules on one model and the same data.
+#include <memory>
+
+#include "command.h"
+#include "interrupt.h"
+#include "output.h"
+#include "run_file.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "braintrace/algo/memory_plan.h"
+#include "braintrace/base/error.h"
+#include "braintrace/train/metrics.h"
+#include "braintrace/view/chart.h"
+
+namespace braintrace::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFooter =
+    "Every rule starts from the same weights and sees the same batches. The cosine is\n"
+    "that between its gradient and the gradient of back-propagation through time, on "
+    "one\n"
+    "batch, at the first weights and at the weights the rule ended with.\n"
+    "Examples:\n"
+    "  braintrace compare\n"
+    "  braintrace compare --task delayed_match --model lif --algorithms "
+    "pp_prop,d_rtrl,bptt\n"
+    "  braintrace compare --updates 300 --out rules.svg --json\n";
+
+struct CompareRequest {
+  RunRequest run;
+  std::vector<std::string> algorithms = {"d_rtrl", "pp_prop", "eprop", "bptt"};
+  std::int64_t updates = 100;
+  int threads = 0;
+  std::string out;
+  bool json = false;
+};
+
+struct Result {
+  std::string name;
+  RunLog log;
+  double cosine_first = 0, cosine_last = 0;
+  std::int64_t bytes = 0;
+  double step_us() const {
+    return log.time_steps > 0 ? 1e6 * log.seconds / static_cast<double>(log.time_steps)
+                              : 0;
+  }
+};
+
+class Comparison {
+ public:
+  explicit Comparison(const CompareRequest& r)
+      : request_(r), judge_(built("bptt")), progress_(!r.json) {}
+
+  Result run(const std::string& name, std::size_t index) {
+    BuiltRun b = built(name);
+    Result out{.name = name, .log = {}};
+    out.cosine_first = cosine(b);
+    TrainingLength length{.updates = request_.updates,
+                          .evaluate_every = request_.updates};
+    length.evaluation.samples = request_.run.test_samples;
+    const std::int64_t all =
+        request_.updates * static_cast<std::int64_t>(request_.algorithms.size());
+    length.on_update = [&](std::int64_t done, const RunLog& log) {
+      progress_.show(static_cast<std::int64_t>(index) * request_.updates + done, all,
+                     spent_ + log.seconds,
+                     fmt::format("{}  batch {}/{}  loss {}", name, done, request_.updates,
+                                 number_text(log.training.back().loss)));
+      return !interrupt_.wanted();
+    };
+    const bool finished = b.run->train(length);
+    progress_.clear();
+    BT_REQUIRE_KIND(finished, ErrorKind::runtime, "compare: stopped before the end");
+    out.cosine_last = cosine(b);
+    out.log = b.run->log();
+    spent_ += out.log.seconds;
+    const Learner& learner = b.run->learner();
+    out.bytes = memory_plan(learner.graph(), learner.algorithm(),
+                            {.window = b.run->task().shape().steps})
+                    .total_bytes();
+    return out;
+  }
+
+ private:
+  BuiltRun built(const std::string& name) const {
+    RunRequest r = request_.run;
+    r.algorithm = name;
+    return build_run(r, request_.threads);
+  }
+
+  // Both gradients at the weights of `b`.
+  double cosine(BuiltRun& b) {
+    const TaskBatch batch = b.run->task().batch(Split::test, 0, request_.run.batch);
+    StateDict weights;
+    for (const auto& [path, value] : b.run->checkpoint().weights)
+      weights.emplace(path, value);
+    load_state_dict(*judge_.model, weights);
+    return gradient_cosine(b.run->gradient(batch).grads,
+                           judge_.run->gradient(batch).grads);
+  }
+
+  const CompareRequest& request_;
+  BuiltRun judge_;
+  double spent_ = 0;
+  Interrupt interrupt_;
+  ProgressLine progress_;
+};
+
+json result_json(const std::vector<Result>& results, const CompareRequest& r) {
+  json j = {{"run", to_json(r.run)}, {"updates", r.updates}, {"rules", json::array()}};
+  j["run"].erase("algorithm");
+  for (const Result& x : results) {
+    json one = {{"algorithm", x.name},
+                {"test_loss", x.log.evaluations.back().loss},
+                {"constant_loss", x.log.constant_loss},
+                {"cosine_to_bptt", {{"first", x.cosine_first}, {"last", x.cosine_last}}},
+                {"bytes", x.bytes},
+                {"step_us", x.step_us()}};
+    if (const auto a = x.log.evaluations.back().accuracy) one["accuracy"] = *a;
+    json losses = json::array();
+    for (const RunPoint& p : x.log.training) losses.push_back(p.loss);
+    one["losses"] = losses;
+    j["rules"].push_back(one);
+  }
+  return j;
+}
+
+std::string result_text(const std::vector<Result>& results, const CompareRequest& r) {
+  const bool labels = results.front().log.evaluations.back().accuracy.has_value();
+  std::vector<std::string> head = {"rule", "test loss", "of constant"};
+  if (labels) head.push_back("accuracy");
+  for (const char* h : {"cosine first", "cosine last", "memory", "us per step"})
+    head.emplace_back(h);
+  std::vector<std::vector<std::string>> rows;
+  for (const Result& x : results) {
+    const RunPoint& last = x.log.evaluations.back();
+    std::vector<std::string> row = {x.name, number_text(last.loss),
+                                    percent_text(last.loss / x.log.constant_loss)};
+    if (labels) row.push_back(percent_text(last.accuracy.value_or(0)));
+    row.push_back(fmt::format("{:.3f}", x.cosine_first));
+    row.push_back(fmt::format("{:.3f}", x.cosine_last));
+    row.push_back(bytes_text(x.bytes));
+    row.push_back(fmt::format("{:.2f}", x.step_us()));
+    rows.push_back(row);
+  }
+  return fmt::format("{} on {}, {} batches of {}, seed {}\n\n", r.run.model, r.run.task,
+                     r.updates, r.run.batch, r.run.seed) +
+         text_table(head, rows) +
+         "\ncosine: between the rule's gradient and that of bptt, at the first and at "
+         "the last weights.\nus per step: of one sample.\n";
+}
+
+std::string picture(const std::vector<Result>& results, const CompareRequest& r) {
+  std::vector<ChartSeries> series;
+  for (const Result& x : results) {
+    ChartSeries s{x.name, {}};
+    for (const RunPoint& p : x.log.training)
+      s.points.emplace_back(static_cast<double>(p.update), p.loss);
+    series.push_back(std::move(s));
+  }
+  return line_chart(
+      series, {.title = fmt::format("{} on {}: loss", r.run.model, r.run.task),
+               .x_name = "batch",
+               .y_name = "loss",
+               .log_y = true,
+               .level = ChartLevel{"best constant", results.front().log.constant_loss},
+               .height = 360,
+               .max_points = 120});
+}
+
+void compare(const CompareRequest& r) {
+  std::vector<Result> results;
+  Comparison comparison(r);
+  for (std::size_t i = 0; i < r.algorithms.size(); ++i)
+    results.push_back(comparison.run(r.algorithms[i], i));
+  if (!r.out.empty()) write_text(picture(results, r), r.out);
+  if (r.json) {
+    write_text(result_json(results, r).dump() + "\n");
+    return;
+  }
+  write_text(result_text(results, r) +
+             (r.out.empty() ? "" : fmt::format("picture of the losses: {}\n", r.out)));
+}
+
+}  // namespace
+
+Command add_compare(CLI::App& app) {
+  auto r = std::make_shared<CompareRequest>();
+  CLI::App* c = app.add_subcommand("compare", "several rules on one model and data");
+  c->footer(kFooter);
+  c->fallthrough();
+  add_run_options(*c, r->run, {.algorithm = false});
+  c->add_option("--algorithms", r->algorithms, "rules by name, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  const CLI::Validator size = at_least_one();
+  c->add_option("--updates", r->updates, "batches each rule sees")
+      ->check(size)
+      ->capture_default_str();
+  c->add_option("--test-samples", r->run.test_samples, "samples of a test")
+      ->check(size)
+      ->capture_default_str();
+  c->add_option("--threads", r->threads, "0: as the environment says")
+      ->capture_default_str();
+  c->add_option("--out", r->out, "write the curves to this SVG file");
+  c->add_flag("--json", r->json, "one JSON object instead of text");
+  return {c, [r] { compare(*r); }};
+}
+
+}  // namespace braintrace::cli

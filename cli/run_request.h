@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What several commands ask for in the same words: a task, a model that fits it, a rule,
+// an optimiser. Kept in checkpoints, so that a run can be built again.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "braintrace/algo/algorithm.h"
+#include "braintrace/etrace/etrace_graph.h"
+#include "braintrace/train/training_run.h"
+
+namespace braintrace::cli {
+
+struct RunRequest {
+  std::string task = "integrator", model = "gru", algorithm = "d_rtrl";
+  std::string memory = "64MB";  // budget of `--algorithm auto`
+  std::string optimizer = "adam", update = "sequence";
+  std::int64_t hidden = 32, layers = 1, batch = 32;
+  std::uint64_t seed = 0;
+  double lr = 0.01, clip_norm = 1;
+  double decay = 0.9, kappa = 0.9;
+  std::int64_t snap_n = 2;
+  std::vector<std::string> set;                                 // name=value
+  std::int64_t epochs = 10, samples = 640, test_samples = 256;  // may grow on the way
+};
+
+// The options by which requests differ. `algorithm`: false where a command has its own.
+struct RunOptionsWanted {
+  bool algorithm = true, optimizer = true;
+};
+// Validators that leave the help text alone.
+CLI::Validator at_least_one();
+CLI::Validator one_of(const std::vector<std::string>& names);
+void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted = {});
+
+nlohmann::json to_json(const RunRequest& r);
+RunRequest run_request_from_json(const nlohmann::json& j);  // UserError
+
+Task task_of(const RunRequest& r);
+std::string model_text(const RunRequest& r, const Task& task);  // for nn::build_model
+CompileOptions graph_options(const RunRequest& r, bool batched);
+TrainingOptions training_options(const RunRequest& r);
+UpdateRule update_rule(const RunRequest& r);
+std::vector<std::string> optimizer_names();
+
+// A rule by name with the arguments it takes from the request.
+Algorithm algorithm_named(const std::string& name, const RunRequest& r);
+// The same, and "auto": the best rule whose traces fit the budget.
+Algorithm algorithm_of(const RunRequest& r, Module& model, const Task& task);
+
+// "3,489 parameters"
+std::int64_t count_parameters(const Module& model);
+
+}  // namespace braintrace::cli
