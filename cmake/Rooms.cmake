@@ -14,6 +14,16 @@ target_precompile_headers(bt_test_headers PRIVATE
   <algorithm> <functional> <map> <memory> <set> <string> <vector> <doctest/doctest.h>
   ${PROJECT_SOURCE_DIR}/braintrace/ops/ops.h ${PROJECT_SOURCE_DIR}/braintrace/ir/op_def.h)
 
+# bt_unity(target): its files are compiled in batches where BRAINTRACE_UNITY asks for it. Files
+# of a batch share their unnamed namespaces, so these names must differ within a room; a file
+# with flags of its own stays alone.
+function(bt_unity target)
+  if(BRAINTRACE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
 # bt_room(name): every x.cpp of the room goes into the library `braintrace` through one object
 # library; every x_test.cpp into the program test_<room>.
 function(bt_room name)
@@ -27,6 +37,10 @@ function(bt_room name)
     target_include_directories(bt_${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(bt_${name} PUBLIC fmt::fmt)
     target_precompile_headers(bt_${name} REUSE_FROM bt_room_headers)
+    # Every op file names its functions alike: infer, eval, jvp.
+    if(NOT name STREQUAL ops)
+      bt_unity(bt_${name})
+    endif()
     target_sources(braintrace PRIVATE $<TARGET_OBJECTS:bt_${name}>)
   endif()
   if(BRAINTRACE_TESTS AND tests)

@@ -14,7 +14,6 @@
 namespace braintrace {
 namespace {
 
-bool is_etp(const Node& n) { return n.op->etp != nullptr; }
 bool is_while(const Node& n) { return as_while(n).has_value(); }
 
 // What a value carries, as far as control flow cares.

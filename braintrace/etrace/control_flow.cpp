@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/etrace/evaluation.h"
+#include "braintrace/etrace/graph_index.h"
 #include "braintrace/etrace/weight_source.h"
 #include "braintrace/ops/region_view.h"
 
@@ -14,7 +15,6 @@ namespace {
 
 std::string at(const Node& n) { return n.loc ? " at " + to_string(n.loc) : ""; }
 
-bool is_etp(const Node& n) { return n.op->etp != nullptr; }
 bool is_opaque(const Node& n) { return as_scan(n) || as_while(n) || as_cond(n); }
 
 class ControlFlowCheck : public GraphEvaluation {

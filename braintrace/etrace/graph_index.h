@@ -12,6 +12,8 @@
 
 namespace braintrace {
 
+inline bool is_etp(const Node& n) { return n.op->etp != nullptr; }
+
 struct Use {
   std::size_t node;
   std::size_t input;  // position in the node's input list

@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/etrace/graph_index.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/region_view.h"
 
 namespace braintrace {
 namespace {
 
-bool is_etp(const Node& n) { return n.op->etp != nullptr; }
 bool is_region(const Node& n) { return as_scan(n) || as_while(n) || as_cond(n); }
 bool nested(const Node& n) { return any_node(n, is_region); }
 

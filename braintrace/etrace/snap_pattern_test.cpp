@@ -138,3 +138,90 @@ TEST_CASE("samples that do not mix share the colours of their positions") {
   CHECK(may_read({.axes = {own, all}}, {2, 3}, 4, 3));
   CHECK(!may_read({.axes = {own, all}}, {2, 3}, 4, 1));
 }
+
+namespace {
+
+// A recurrent product h -> h that keeps the shape, and how many positions one may reach.
+struct RecurrentProduct {
+  const char* name;
+  Shape h, w;
+  std::function<Value(const Value& h, const Value& w)> apply;
+  std::int64_t reach;
+};
+
+const ConvGeometry kSame1d = {.pad_low = {1}, .pad_high = {1}};
+
+const std::vector<RecurrentProduct> kProducts = {
+    {"conv",
+     {1, 4, 2},
+     {3, 2, 2},
+     [](auto& h, auto& w) { return conv(h, w, kSame1d); },
+     8},
+    {"conv_general",
+     {1, 4, 2},
+     {3, 2, 2},
+     [](auto& h, auto& w) { return conv_general(h, w, kSame1d); },
+     8},
+    {"einsum",
+     {1, 2, 3},
+     {2, 3, 3},
+     [](auto& h, auto& w) { return einsum("bgi,gij->bgj", h, w); },
+     3},
+    {"grouped_matmul",
+     {2, 3},
+     {2, 3, 3},
+     [](auto& h, auto& w) { return grouped_matmul(h, w); },
+     3},
+    {"lora_matmul",
+     {3},
+     {3, 3},
+     [](auto& h, auto& w) { return lora_matmul(h, w, transpose(w)); },
+     3},
+    {"dot_general", {2, 3}, {3, 3}, [](auto& h, auto& w) { return dot(h, w); }, 3},
+};
+
+// Entry (p, q): does position p of the next state change with position q of this one?
+std::vector<bool> true_dependence(const RecurrentProduct& m) {
+  const Array w = ones(m.w, DType::f64);
+  const auto step = [&](const Array& h) { return m.apply(h, w).array().to_doubles(); };
+  const std::int64_t n = num_elements(m.h);
+  std::vector<bool> out(static_cast<std::size_t>(n * n), false);
+  const Array h = ones(m.h, DType::f64);
+  const std::vector<double> base = step(h);
+  for (std::int64_t q = 0; q < n; ++q) {
+    Array moved = ones(m.h, DType::f64);
+    moved.mutable_data<double>()[q] = 2;
+    const std::vector<double> y = step(moved);
+    for (std::int64_t p = 0; p < n; ++p)
+      out[static_cast<std::size_t>(p * n + q)] =
+          y[static_cast<std::size_t>(p)] != base[static_cast<std::size_t>(p)];
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every product has a pattern that misses nothing, axis by axis") {
+  for (const RecurrentProduct& mixing : kProducts) {
+    CAPTURE(mixing.name);
+    MicroModel m([&](MicroModel& s, Value x) {
+      const Value h = s.h();
+      s.set("h", tanh(x + mixing.apply(h, s.w())));
+      return s.h();
+    });
+    m.hidden("h", mixing.h).param("w", mixing.w);
+    const ETraceGraph g = m.compile(snap_options(2), mixing.h);
+    CHECK(pattern_of(g).num_neighbour() == mixing.reach);
+    const AxisAdjacency& may = pattern_of(g).adjacency;
+    const std::vector<bool> does = true_dependence(mixing);
+    const std::int64_t n = num_elements(mixing.h);
+    std::int64_t live = 0;
+    for (std::int64_t p = 0; p < n; ++p)
+      for (std::int64_t q = 0; q < n; ++q) {
+        if (!does[static_cast<std::size_t>(p * n + q)]) continue;
+        ++live;
+        CHECK(may_read(may, mixing.h, p, q));
+      }
+    CHECK(live >= n);
+  }
+}

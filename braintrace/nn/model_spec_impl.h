@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "braintrace/model/module.h"
+#include "braintrace/nn/initializers.h"
 
 namespace braintrace::nn::internal {
 
@@ -55,6 +56,14 @@ struct ModelKind {
   const char* name;
   ModelMaker make;
 };
+// A maker of models whose constructor takes the file's options, then fixed arguments.
+template <class M, auto... Fixed>
+std::unique_ptr<Module> make(ModelSpec& s) {
+  return std::make_unique<M>(s, Fixed...);
+}
+// What the weights of models without layers start from.
+inline Initializer weights() { return init::lecun_normal(); }
+
 std::vector<ModelKind> op_level_kinds();
 std::vector<ModelKind> special_op_kinds();
 std::vector<ModelKind> layered_kinds();

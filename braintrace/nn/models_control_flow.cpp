@@ -7,8 +7,6 @@
 namespace braintrace::nn::internal {
 namespace {
 
-Initializer weights() { return init::lecun_normal(); }
-
 // d = x w_a where sum(x) > 0, else x w_b;  h' = leak h + tanh(d)
 struct CondGate : Module {
   double leak;
@@ -144,11 +142,6 @@ struct NestedJit : Module {
     return h.value();
   }
 };
-
-template <class M, auto... Fixed>
-std::unique_ptr<Module> make(ModelSpec& s) {
-  return std::make_unique<M>(s, Fixed...);
-}
 
 }  // namespace
 

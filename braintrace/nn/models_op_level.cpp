@@ -8,8 +8,6 @@
 namespace braintrace::nn::internal {
 namespace {
 
-Initializer weights() { return init::lecun_normal(); }
-
 // h' = leak h + x w
 struct LeakyLinear : Module {
   double leak;
@@ -233,11 +231,6 @@ struct WeightFnBias : Module {
     return h.value();
   }
 };
-
-template <class M, auto... Fixed>
-std::unique_ptr<Module> make(ModelSpec& s) {
-  return std::make_unique<M>(s, Fixed...);
-}
 
 }  // namespace
 

@@ -11,8 +11,6 @@
 namespace braintrace::nn::internal {
 namespace {
 
-Initializer weights() { return init::lecun_normal(); }
-
 // h' = sigmoid(a) h + x w
 struct ElemwiseDecay : Module {
   ParamState a, w;
@@ -256,11 +254,6 @@ struct ConvLeaky : Module {
     return h.value();
   }
 };
-
-template <class M, auto... Fixed>
-std::unique_ptr<Module> make(ModelSpec& s) {
-  return std::make_unique<M>(s, Fixed...);
-}
 
 }  // namespace
 

@@ -173,11 +173,6 @@ struct LifCobaEi : Module {
   }
 };
 
-template <class M, auto... Fixed>
-std::unique_ptr<Module> make(ModelSpec& s) {
-  return std::make_unique<M>(s, Fixed...);
-}
-
 }  // namespace
 
 std::vector<ModelKind> spiking_kinds() {
