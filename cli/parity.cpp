@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// parity DIR... [--filter TEXT] [--verbose] [--dtype f32|f64]
+// parity DIR... [--filter TEXT] [--verbose] [--dtype f32|f64] [--no-rule]
 // Replays every recorded run directly in the directories; exit 1 when any differs.
 #include "braintrace/testing/parity.h"
 
@@ -23,7 +23,7 @@ struct Options {
   std::string filter;
   std::string dtype = "f64";
   bool verbose = false;
-  bool rule = false;
+  bool no_rule = false;
 };
 
 std::vector<fs::path> json_files(const fs::path& directory) {
@@ -43,7 +43,7 @@ std::string read(const fs::path& file) {
 
 std::vector<ParityResult> check_file(const fs::path& file, const Options& o) {
   const testing::ParityOptions options{
-      .dtype = o.dtype == "f32" ? DType::f32 : DType::f64, .rule = o.rule};
+      .dtype = o.dtype == "f32" ? DType::f32 : DType::f64, .rule = !o.no_rule};
   const std::string text = read(file), name = file.stem().string();
   switch (testing::classify_golden(text)) {
     case GoldenKind::golden_case:
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", o.dtype, "element type")
       ->check(CLI::IsMember({"f32", "f64"}));
   app.add_flag("--verbose", o.verbose, "one line per compared array");
-  app.add_flag("--rule", o.rule, "also replay the recorded learning rule");
+  app.add_flag("--no-rule", o.no_rule, "leave the recorded learning rule out");
   CLI11_PARSE(app, argc, argv);
 
   int passed = 0, failed = 0;

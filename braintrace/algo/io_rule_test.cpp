@@ -9,6 +9,7 @@
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/testing/close.h"
 #include "braintrace/testing/micro_model.h"
+#include "braintrace/testing/online_trial.h"
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
@@ -337,4 +338,33 @@ TEST_CASE("Hybrid gives every relation the rule that stores less") {
     same("thin", hybrid_grads(thin, hybrid, 1), hybrid_grads(thin, D_RTRL{}, 1), "w");
     same("thick", hybrid_grads(thick, hybrid, 5), hybrid_grads(thick, factors, 5), "w");
   }
+}
+
+TEST_CASE("pp_prop filters which rows of a table were read") {
+  // Both sides forget at once: what is left is the newest step, exact on one step.
+  OnlineTrial t{.model = R"({"model": {"kind": "embed_leaky", "n_vocab": 5, "n_rec": 4,
+                             "n_out": 3}})",
+                .input = {}};
+  const auto run = [&](const Algorithm& a, std::int64_t window) {
+    const auto m = t.build();
+    Learner l = compile(*m, a, zeros({}, DType::i32), {.seed = 1, .dtype = DType::f64});
+    Array indices = zeros({6}, DType::i32);
+    for (int i = 0; i < 6; ++i) indices.mutable_data<std::int32_t>()[i] = (3 * i) % 5;
+    return l
+        .etrace_grad(std::vector{indices},
+                     [&](const Values& in) {
+                       return LossResult{.loss = sum(square(l(in[0]))), .results = {}};
+                     },
+                     {.window = window, .reduction = Reduction::sum})
+        .grads;
+  };
+  const Algorithm forgets = pp_prop{.decay_or_rank = DecayOrRank(0.0, 0.0)};
+  const auto none = ETraceConfig::make({.temporal_recursion = TemporalRecursion::none});
+  const StateDict want = run(D_RTRL{.config = none}, 1);
+  CHECK(largest(want, "emb/weight") > 1e-3);
+  CHECK(relative_distance(run(forgets, 1), want) < 1e-12);
+  const Algorithm keeps = pp_prop{.decay_or_rank = 0.8};
+  const StateDict step_by_step = run(keeps, 1);
+  CHECK(relative_distance(step_by_step, want, "emb/weight") > 1e-3);
+  CHECK(relative_distance(run(keeps, 3), step_by_step) < 1e-12);
 }

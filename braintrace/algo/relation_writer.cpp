@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/anchor.h"
 #include "braintrace/ops/calculus.h"
@@ -89,10 +91,8 @@ std::vector<ValueId> RelationWriter::reads() const {
 }
 
 std::string RelationWriter::slot_key(std::int64_t slot) const {
-  const auto weights = rule_.weights(signature());
-  if (slot < static_cast<std::int64_t>(weights.size()))
-    return std::string(weights[static_cast<std::size_t>(slot)].key);
-  return std::to_string(slot);
+  if (rule_.effective) return slot == 0 ? "effective" : fmt::format("effective{}", slot);
+  return std::string(rule_.weights(signature())[static_cast<std::size_t>(slot)].key);
 }
 
 Type RelationWriter::trace(std::int64_t slot, std::int64_t width) const {
@@ -227,8 +227,14 @@ std::vector<Value> RelationWriter::weight_gradient(const StepValues& v, const Va
                                                    const std::optional<Value>& x) const {
   std::vector<Value> in = node_inputs(v);
   if (rule_.x < 0) return through_effective(in, {without_lead(ct_y)});
+  const Value ct = reshape(ct_y, types_.out[0].shape);
+  if (x && rule_.x_repr) {
+    // By definition the op is the product of what stands for its data with its weight.
+    const Ints lead = iota_ints(ct.rank() - 1);
+    return {dot_general(*x, ct, {.lhs_contract = lead, .rhs_contract = lead})};
+  }
   if (x) in[static_cast<std::size_t>(rule_.x)] = *x;
-  return op_gradient(in, reshape(ct_y, types_.out[0].shape));
+  return op_gradient(in, ct);
 }
 
 std::vector<Value> RelationWriter::op_gradient(const std::vector<Value>& in,

@@ -20,6 +20,13 @@ void add_to(LeafGradients& sum, const std::string& leaf, const Value& gradient);
 void add_to(LeafGradients& sum, const LeafGradients& more);
 std::string leaf_name(const WeightVar& w);
 
+// The trace of one parameter leaf behind a weight operand: (..., *leaf, width).
+struct LeafTrace {
+  std::string key;  // of the operand
+  WeightVar leaf;
+  Value value;
+};
+
 class RelationWriter {
  public:
   // `tail`: which of the relation's groups. `info`: the program its ids belong to.
@@ -32,7 +39,8 @@ class RelationWriter {
   std::size_t index() const { return index_; }  // of the relation
   std::int64_t num_slots() const { return num_slots_; }
   std::size_t num_operands() const { return rule_.weights(signature()).size(); }
-  std::string slot_key(std::int64_t slot) const;  // "weight", "bias", ...
+  // "weight", "bias", ...; "effective", ... when slots are not the op's weights.
+  std::string slot_key(std::int64_t slot) const;
   const Type& y_type() const { return types_.out[0]; }
   // Of what a factorised rule filters; nullopt for an op without data.
   std::optional<Type> x_type() const;
@@ -56,7 +64,8 @@ class RelationWriter {
   // Sum over states of signal times trace, per weight operand of the op, in rule order.
   std::vector<Value> contracted(const StepValues& v, const Value& signal,
                                 const std::vector<Value>& eps) const;
-  // The op's own weight gradient for a cotangent of y; `x` replaces the data input.
+  // The op's own weight gradient for a cotangent of y; `x` stands in for what
+  // x_representation() gives.
   std::vector<Value> weight_gradient(const StepValues& v, const Value& ct_y,
                                      const std::optional<Value>& x = {}) const;
   // The same for each sample of a group-shaped cotangent, samples on axis 0 of the group
@@ -69,6 +78,11 @@ class RelationWriter {
   // From weight operands to parameter leaves.
   LeafGradients pull_back(const StepValues& v, const std::vector<Value>& operands,
                           PrologueRule rule) const;
+  // Traces of all slots as traces of parameters, where the trace has the operand's shape
+  // and the prologue reads parameters only; else as they are. `leaves`: by id.
+  std::vector<LeafTrace> parameter_traces(const StepValues& leaves,
+                                          const std::vector<Value>& slots,
+                                          PrologueRule rule) const;
   // What a factorised rule filters in place of x; nullopt for an op without data.
   std::optional<Value> x_representation(const StepValues& v) const;
 
@@ -90,6 +104,9 @@ class RelationWriter {
   std::vector<Value> leaf_gradients(const StepValues& v, const Trainable& t,
                                     const Value& ct, PrologueRule rule) const;
   SubProgram prologue_program(const Trainable& t) const;
+  std::vector<Value> weight_inputs(const StepValues& leaves) const;
+  std::vector<Value> leaf_traces(const StepValues& leaves, const Trainable& t,
+                                 const Value& trace, PrologueRule rule) const;
 
   const ModuleInfo& info_;
   const HiddenParamOpRelation& relation_;

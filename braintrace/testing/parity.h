@@ -34,11 +34,11 @@ FieldError compare(const std::string& field, const Array& got, const Array& want
 
 struct ParityOptions {
   DType dtype = DType::f64;
-  bool rule = false;  // also gradients per call, traces and index of the recorded rule
+  bool rule = true;  // also gradients per call, traces and index of the recorded rule
 };
-// Outputs, losses, hidden states, gradients by back-propagation through time and the
-// compiled graph in compat mode, as far as the case holds them. Never throws on a bad
-// case: `failure` says what was wrong.
+// Outputs, losses, hidden states, gradients by back-propagation through time, the
+// compiled graph and the learning rule in compat mode, as far as the case holds them.
+// Never throws on a bad case: `failure` says what was wrong.
 ParityResult check_case(const std::string& name, const std::string& text,
                         const ParityOptions& options = {});
 

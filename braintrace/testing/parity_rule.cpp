@@ -26,8 +26,7 @@ class RuleReplay {
     options.vmap = c.mode == GoldenMode::vmap;
     options.dtype = dtype;
     learner_ = std::make_unique<Learner>(
-        *model_, algorithm_from_json(text_["algorithm"].dump()),
-        std::vector{in_dtype(row(c.inputs, 0), dtype)}, options);
+        *model_, algorithm(), std::vector{in_dtype(row(c.inputs, 0), dtype)}, options);
     load(c, *model_, dtype);
     inject();
   }
@@ -35,27 +34,34 @@ class RuleReplay {
   void run(const Comparison& check) {
     const std::int64_t chunk = case_.chunk_size.value_or(1);
     std::map<std::string, std::vector<Array>> grads;
+    std::vector<std::vector<TraceView>> traces;
+    const bool every_call = expected().contains("etrace_per_step");
     for (std::int64_t t = 0; t < case_.steps; t += chunk) {
       prepare(t, chunk);
       const GradResult r = one_call(t, chunk);
       for (const auto& [leaf, g] : r.grads) grads[leaf].push_back(g);
+      if (every_call) traces.push_back(learner_->etraces(TraceSpace::parameter));
     }
-    const json& expected = text_["expected"];
-    for (const auto& [leaf, want] : expected["grad_per_step"].items()) {
-      const auto it = grads.find(leaf);
-      BT_REQUIRE(it != grads.end(),
-                 fmt::format("the learner gives no gradient for '{}'", leaf));
-      const Array recorded = array_from_json(leaf, want);
-      check("grad_per_step " + leaf, stacked(it->second).reshaped(recorded.shape()),
-            recorded);
-    }
+    compare_gradients(check, grads);
     compare_traces(check);
-    BT_REQUIRE(learner_->running_index() == expected["running_index_final"],
-               fmt::format("running_index: {}, recorded is {}", learner_->running_index(),
-                           expected["running_index_final"].dump()));
+    if (every_call) compare_traces_per_call(check, expected()["etrace_per_step"], traces);
+    if (expected().contains("running_index_final"))
+      BT_REQUIRE(
+          learner_->running_index() == expected()["running_index_final"],
+          fmt::format("running_index: {}, recorded is {}", learner_->running_index(),
+                      expected()["running_index_final"].dump()));
   }
 
  private:
+  const json& expected() const { return text_.at("expected"); }
+
+  Algorithm algorithm() const {
+    json a = text_.at("algorithm");
+    if (text_.contains("uoro_projection_eps"))
+      a["args"]["projection_eps"] = text_["uoro_projection_eps"];
+    return algorithm_from_json(a.dump());
+  }
+
   // Random draws of the recorded run, given as arrays.
   void inject() {
     if (text_.contains("random_feedback_B")) {
@@ -118,30 +124,81 @@ class RuleReplay {
         std::vector{in_dtype(rows(case_.inputs, t, chunk), dtype_)}, loss, options);
   }
 
+  void compare_gradients(const Comparison& check,
+                         const std::map<std::string, std::vector<Array>>& grads) const {
+    const auto of = [&](const std::string& leaf) {
+      const auto it = grads.find(leaf);
+      BT_REQUIRE(it != grads.end(),
+                 fmt::format("the learner gives no gradient for '{}'", leaf));
+      return stacked(it->second);
+    };
+    if (expected().contains("grad_per_step"))
+      for (const auto& [leaf, want] : expected()["grad_per_step"].items()) {
+        const Array recorded = array_from_json(leaf, want);
+        check("grad_per_step " + leaf, same_shape(of(leaf), recorded), recorded);
+      }
+    for (const auto& [leaf, want] : case_.expected.grad_sum)
+      check("grad_sum " + leaf, same_shape(sum(of(leaf), {.axes = {0}}).array(), want),
+            want);
+  }
+
+  // Recorded arrays may have lost axes of length one.
+  static Array same_shape(const Array& got, const Array& want) {
+    BT_REQUIRE(got.size() == want.size(),
+               fmt::format("has shape {}, recorded is {}", to_string(got.shape()),
+                           to_string(want.shape())));
+    return got.reshaped(want.shape());
+  }
+
+  static std::string label(const json& want) {
+    return fmt::format("trace {}/{}/{}/{}", want["kind"].get<std::string>(),
+                       want["relation"].get<int>(), want["group"].get<int>(),
+                       want["key"].get<std::string>());
+  }
+
   void compare_traces(const Comparison& check) const {
-    const std::vector<TraceView> have = learner_->etraces();
-    for (const json& want : text_["expected"]["etrace_final"]) {
+    if (!expected().contains("etrace_final")) return;
+    const std::vector<TraceView> have = learner_->etraces(TraceSpace::parameter);
+    for (const json& want : expected()["etrace_final"]) {
       const Array recorded = array_from_json("etrace_final", want);
-      const std::string label =
-          fmt::format("trace {}/{}/{}/{}", want["kind"].get<std::string>(),
-                      want["relation"].get<int>(), want["group"].get<int>(),
-                      want["key"].get<std::string>());
-      const Array* found = nullptr;
-      for (const TraceView& t : have)
-        if (matches(t.slot, want)) found = &t.value;
-      BT_REQUIRE(found, fmt::format("the learner has no {}", label));
-      check(label, found->reshaped(recorded.shape()), recorded);
+      check(label(want), same_shape(find(have, want), recorded), recorded);
     }
   }
 
+  static void compare_traces_per_call(const Comparison& check, const json& recorded_rows,
+                                      const std::vector<std::vector<TraceView>>& traces) {
+    for (const json& want : recorded_rows) {
+      std::vector<Array> rows;
+      for (const std::vector<TraceView>& now : traces) rows.push_back(find(now, want));
+      const Array recorded = array_from_json("etrace_per_step", want);
+      check(label(want) + " per call", same_shape(stacked(rows), recorded), recorded);
+    }
+  }
+
+  static const Array& find(const std::vector<TraceView>& have, const json& want) {
+    for (const auto& test : {&RuleReplay::same_key, &RuleReplay::same_last_key}) {
+      const TraceView* found = nullptr;
+      for (const TraceView& t : have)
+        if (matches(t.slot, want) && test(t.slot, want["key"])) found = &t;
+      if (found) return found->value;
+    }
+    throw UserError(fmt::format("the learner has no {}", label(want)));
+  }
+
+  static bool same_key(const TraceSlot& t, const std::string& key) {
+    return t.kind == "x" || t.kind == "df" || t.kind == "s_tilde" || t.key == key;
+  }
+  // A key may be written as the end of a path.
+  static bool same_last_key(const TraceSlot& t, const std::string& key) {
+    return t.key.ends_with("/" + key) || key.ends_with("/" + t.key);
+  }
+
   static bool matches(const TraceSlot& t, const json& want) {
-    const bool keyed =
-        t.kind == "bwg" || t.kind == "kappa_filtered" || t.kind == "theta_tilde";
     const auto relation = want["relation"].get<std::int64_t>();
     const bool shared =
         std::find(t.readers.begin(), t.readers.end(), relation) != t.readers.end();
     return t.kind == want["kind"] && (t.relation == relation || shared) &&
-           t.group == want["group"] && (!keyed || t.key == want["key"]);
+           t.group == want["group"];
   }
 
   const GoldenCase& case_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/train/learner.h"
 
-#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -109,46 +108,6 @@ void Learner::reset_state(std::optional<std::int64_t> batch_size) {
   }
   impl_->calls = impl_->trace_steps = 0;
   impl_->clear_traces();
-}
-
-std::vector<TraceView> Learner::etraces() const {
-  std::vector<TraceView> out;
-  for (std::size_t i = 0; i < impl_->traces.size(); ++i)
-    out.push_back({impl_->rule->traces()[i], impl_->traces[i]});
-  return out;
-}
-
-std::vector<TraceView> Learner::get_etrace_of(const Path& parameter) const {
-  std::vector<TraceView> out;
-  const auto& relations = graph().hidden_param_op_relations;
-  const auto reads = [&](std::int64_t relation) {
-    return relation >= 0 &&
-           relations[static_cast<std::size_t>(relation)].path() == parameter;
-  };
-  for (const TraceView& t : etraces()) {
-    const TraceSlot& s = t.slot;
-    const bool own =
-        s.parameter
-            ? *s.parameter == parameter
-            : reads(s.relation) || std::any_of(s.readers.begin(), s.readers.end(), reads);
-    if (own) out.push_back(t);
-  }
-  BT_REQUIRE(!out.empty(), fmt::format("get_etrace_of: {} has no eligibility trace",
-                                       to_string(parameter)));
-  return out;
-}
-
-void Learner::set_etrace(const std::string& name, const Array& value) {
-  for (std::size_t i = 0; i < impl_->traces.size(); ++i) {
-    if (impl_->rule->traces()[i].name() != name) continue;
-    BT_REQUIRE(
-        value.shape() == impl_->traces[i].shape(),
-        fmt::format("set_etrace: {} has shape {}, got {}", name,
-                    to_string(impl_->traces[i].shape()), to_string(value.shape())));
-    impl_->traces[i] = value.astype(impl_->traces[i].dtype()).contiguous();
-    return;
-  }
-  throw UserError(fmt::format("set_etrace: no trace '{}'", name));
 }
 
 std::int64_t Learner::running_index() const { return impl_->calls; }

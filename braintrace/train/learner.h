@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "braintrace/algo/input_data.h"
+#include "braintrace/algo/trace_view.h"
 #include "braintrace/base/certificate.h"
 #include "braintrace/etrace/report.h"
 #include "braintrace/train/executable.h"
@@ -31,14 +33,6 @@ struct LearnerOptions {
 };
 // The same with every difference from braintrace 0.2.6 switched off.
 LearnerOptions compat(LearnerOptions base);
-
-// Arguments with a leading time axis: several steps in one call.
-struct MultiStepData {
-  Values values;
-};
-struct SingleStepData {
-  Values values;
-};
 
 // One trace array and what it belongs to.
 struct TraceView {
@@ -114,9 +108,10 @@ class Learner {
   // for that many samples; UserError on a learner compiled without one. Hidden states of
   // the same batch are not touched.
   void reset_state(std::optional<std::int64_t> batch_size = {});
-  // UserError when the parameter has no trace.
+  // Traces of the ops that read the parameter, in the space of their parameters.
+  // UserError when there is none.
   std::vector<TraceView> get_etrace_of(const Path& parameter) const;
-  std::vector<TraceView> etraces() const;
+  std::vector<TraceView> etraces(TraceSpace space = TraceSpace::effective) const;
   void set_etrace(const std::string& slot_name, const Array& value);
 
   std::int64_t running_index() const;  // calls so far
