@@ -15,8 +15,13 @@ namespace {
 class ShowOnly : public ETraceGraphExecutor {
  public:
   using ETraceGraphExecutor::ETraceGraphExecutor;
-  StepSolution solve_h2w_h2h_jacobian(const std::vector<Array>&) override { return {}; }
-  StepSolution solve_h2w_h2h_l2h_jacobian(const std::vector<Array>&) override {
+  StepSolution solve_h2w_h2h_jacobian(const std::vector<StepArgument>&,
+                                      const TraceStepper&, std::vector<Array>) override {
+    return {};
+  }
+  StepSolution solve_h2w_h2h_l2h_jacobian(const std::vector<StepArgument>&,
+                                          const TraceStepper&,
+                                          std::vector<Array>) override {
     return {};
   }
 };
@@ -31,9 +36,9 @@ TEST_CASE("the graph exists after compile_graph only") {
   CHECK_THROWS_WITH_AS(executor.graph(),
                        "ETraceGraphExecutor::graph: call compile_graph(args) first",
                        UserError);
-  executor.compile_graph({zeros({10})});
+  executor.compile_graph({StepArgument(zeros({10}))});
   const ETraceGraph* first = &executor.graph();
-  executor.compile_graph({zeros({10})});
+  executor.compile_graph({StepArgument(zeros({10}))});
   CHECK(&executor.graph() == first);
 }
 
@@ -41,7 +46,7 @@ TEST_CASE("show_graph returns the text and writes it where asked") {
   const auto model = nn::build_model("single_rnn");
   init_all_states(*model);
   ShowOnly executor(*model, compat());
-  executor.compile_graph({zeros({10})});
+  executor.compile_graph({StepArgument(zeros({10}))});
   std::ostringstream out;
   const std::string text = executor.show_graph(1, &out);
   CHECK(out.str() == text + "\n");
@@ -54,7 +59,7 @@ TEST_CASE("path_to_states lists what the step uses, sorted by path") {
   const auto model = nn::build_model("single_rnn");
   init_all_states(*model);
   ShowOnly executor(*model);
-  executor.compile_graph({zeros({10})});
+  executor.compile_graph({StepArgument(zeros({10}))});
   std::vector<Path> paths;
   for (const NamedState& n : executor.path_to_states()) paths.push_back(n.path);
   CHECK(paths == std::vector<Path>{Path{"out", "weight"}, Path{"rnn", "W", "weight"},

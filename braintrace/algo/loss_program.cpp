@@ -33,6 +33,20 @@ Graph detached_whiles(const Graph& g) {
   return builder->finish(outputs);
 }
 
+// Inputs stand in front in a finished program, in the order they were declared, whatever
+// was computed in between.
+std::vector<ValueId> finished_inputs(const Graph& g, const std::vector<ValueId>& ids) {
+  std::vector<ValueId> declared = ids;
+  std::sort(declared.begin(), declared.end());
+  BT_INVARIANT(declared.size() == g.inputs().size());
+  std::vector<ValueId> out;
+  for (ValueId v : ids) {
+    const auto at = std::lower_bound(declared.begin(), declared.end(), v);
+    out.push_back(g.inputs()[static_cast<std::size_t>(at - declared.begin())]);
+  }
+  return out;
+}
+
 std::string leaf_path(const StepState& s, std::size_t leaf) {
   const std::string& key = s.state->spec(leaf).key;
   return to_slashes(key.empty() ? s.path : s.path.child(key));
@@ -295,7 +309,7 @@ LossProgram LossTracer::finish(TraceScope& scope, const Values& args,
     outputs.push_back(done_->reads[i].second);
   }
   const Graph g = scope.builder()->finish(outputs);
-  p.graph = subgraph(g, order, g.outputs());
+  p.graph = subgraph(g, finished_inputs(g, order), g.outputs());
   return p;
 }
 

@@ -145,8 +145,8 @@ std::optional<Value> StepTerms::make_D(const HiddenGroup& g) const {
     const double leak = io ? 1.0 : *config.decay().f;  // io: the leak is in the filter
     Array eye = zeros({m, m}, DType::f64);
     for (std::int64_t i = 0; i < m; ++i) eye.mutable_data<double>()[i * (m + 1)] = leak;
-    const DType dtype =
-        context_.graph().module_info.program().type(g.members[0].in).dtype;
+    const ModuleInfo& info = g.descent ? g.descent->body : context_.graph().module_info;
+    const DType dtype = info.program().type(g.members[0].in).dtype;
     return Value(
         eye.astype(dtype).broadcast_to(with_axes(g.varshape(), {m, m})).contiguous());
   }

@@ -47,6 +47,17 @@ TEST_CASE("D_RTRL equals back-propagation through time on a diagonal recurrence"
   CHECK(s.learner.running_index() == 6);
 }
 
+TEST_CASE("a loss may compute before it calls the learner") {
+  Setup plain, scaled;
+  const GradResult want = plain.learner.etrace_grad(
+      (Value(plain.xs) * 2).array(), plain.ys,
+      [&](const Value& x, const Value& y) { return plain.loss(x, y); });
+  const GradResult got = scaled.learner.etrace_grad(
+      scaled.xs, scaled.ys,
+      [&](const Value& x, const Value& y) { return scaled.loss(x * 2, y); });
+  check_close("w", got.grads.at("w"), want.grads.at("w"), 1e-12);
+}
+
 TEST_CASE("a loss that calls the learner twice or never is refused") {
   Setup s;
   const auto twice = [&](const Value& x, const Value& y) {
