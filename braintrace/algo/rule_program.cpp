@@ -137,9 +137,17 @@ std::vector<RuleInput> CompiledRule::inputs(RuleMode mode) const {
 }
 
 bool CompiledRule::newest_by_reverse_mode(const std::string& leaf) const {
-  if (adds_history_only()) return true;
-  return !traced_leaves_.contains(leaf) &&
-         options().plain_params == PlainParams::newest_step;
+  if (traced_leaves_.contains(leaf)) return adds_history_only();
+  return options().plain_params == PlainParams::newest_step;
+}
+
+bool CompiledRule::is_frozen(const std::string& leaf) const {
+  for (const ParameterVerdict& v : graph_->verdicts) {
+    if (v.verdict != Verdict::refused) continue;
+    const std::string path = to_slashes(v.path);
+    if (leaf == path || leaf.starts_with(path + "/")) return true;
+  }
+  return false;
 }
 
 }  // namespace braintrace

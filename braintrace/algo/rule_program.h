@@ -61,6 +61,8 @@ class CompiledRule {
   bool newest_by_reverse_mode(const std::string& leaf) const;
   // What a program of this mode takes beside values, traces and counters.
   std::vector<RuleInput> inputs(RuleMode mode) const;
+  // A leaf of a refused parameter (on_refused = freeze): its gradient is zero.
+  bool is_frozen(const std::string& leaf) const;
 
   // What meets the traces, given the adjoint of each hidden state.
   GroupSignals signals(const StepTerms& t, const std::vector<Value>& adjoints,

@@ -140,7 +140,7 @@ class Assembler {
 
   // Does reverse mode through this step (or window) give part of its gradient?
   bool wants_newest(std::size_t k) const {
-    if (!wanted(k)) return false;
+    if (!wanted(k) || rule_.is_frozen(loss_.leaves[k].name)) return false;
     return multi_ || rule_.newest_by_reverse_mode(loss_.leaves[k].name);
   }
 
@@ -282,9 +282,9 @@ class Assembler {
     for (std::size_t k = 0; request_.gradient && k < p.leaves.size(); ++k) {
       if (!wanted(k)) continue;
       const auto it = grads_.find(p.leaves[k].name);
+      const bool given = it != grads_.end() && !rule_.is_frozen(it->first);
       p.gradients.push_back(p.leaves[k].name);
-      outputs.push_back(it != grads_.end() ? it->second
-                                           : zeros_of(in_[input_of(k)].type()));
+      outputs.push_back(given ? it->second : zeros_of(in_[input_of(k)].type()));
     }
     p.graph = builder_->finish(outputs);
     return p;

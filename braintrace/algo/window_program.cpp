@@ -152,8 +152,9 @@ class WindowAssembler {
       const bool named = w.empty() || std::find(w.begin(), w.end(), name) != w.end();
       if (!p.leaves[k].parameter || !is_float(leaves_[k].dtype()) || !named) continue;
       const auto it = grads_.find(name);
+      const bool given = it != grads_.end() && !rule_.is_frozen(name);
       p.gradients.push_back(name);
-      outputs.push_back(it != grads_.end() ? it->second : zeros_of(leaves_[k].type()));
+      outputs.push_back(given ? it->second : zeros_of(leaves_[k].type()));
     }
     p.graph = builder_->finish(outputs);
     return p;

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Learning online takes as much memory for a long sequence as for a short one.
+#include <fstream>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <malloc.h>
+
+#include "braintrace/nn/model_registry.h"
+#include "braintrace/train/learner.h"
+#include "braintrace/train/losses.h"
+
+using namespace braintrace;
+
+namespace {
+
+constexpr std::int64_t kShort = 100, kLong = 100'000;
+constexpr double kAllowedBytes = 2 << 20;
+
+// Peak resident size since the last reset_peak(), in bytes; nullopt where the system does
+// not tell.
+std::optional<double> peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) * 1024;
+  return std::nullopt;
+}
+bool reset_peak() {
+  std::ofstream refs("/proc/self/clear_refs");
+  refs << "5" << std::flush;
+  return refs.good();
+}
+
+struct Case {
+  std::string name;
+  Algorithm algorithm;
+};
+
+// A sequence of any length out of one array.
+SequenceSource source(std::int64_t length) {
+  const Array x = random_normal(rng_key(1), {64, 2}, DType::f32);
+  const Array y = zeros({3});
+  return {.length = length, .at = [x, y](std::int64_t t) {
+            return std::vector{row(x, t % 64), y};
+          }};
+}
+
+void learn(Learner& l, std::int64_t length) {
+  double last = 0;
+  l.etrace_grad(source(length),
+                [&](const Values& in) {
+                  return LossResult{.loss = mse(l(in[0]), in[1]), .results = {}};
+                },
+                {.window_bytes = 1 << 18,
+                 .loss_sink = [&](std::int64_t, double loss) { last = loss; }});
+  CHECK(last > 0);
+}
+
+// The peak of a learner's life.
+double learned(const Case& c, std::int64_t length) {
+  malloc_trim(0);
+  reset_peak();
+  const auto model =
+      nn::build_model(R"({"model": {"kind": "tanh_rnn", "n_in": 2, "n_rec": 3}})");
+  Learner l = compile(*model, c.algorithm, zeros({2}), {.seed = 1});
+  const LearningSignal signal = c.algorithm.config.learning_signal();
+  if (signal == LearningSignal::modulatory) l.set_modulator(scalar(0.5));
+  if (signal == LearningSignal::bootstrapped)
+    l.set_synthesizer(SyntheticGradient({{0, {3, 1}}}));
+  learn(l, length);
+  CHECK(l.trace_steps() == length);
+  return *peak_bytes();
+}
+
+}  // namespace
+
+TEST_CASE("memory does not grow with the sequence under any online rule") {
+  // One of every engine, signal and window form.
+  const Case cases[] = {
+      {"D_RTRL", D_RTRL{}},
+      {"pp_prop", pp_prop{.decay_or_rank = 0.9}},
+      {"EProp", EProp{.kappa_filter_decay = 0.8}},
+      {"OSTLRecurrent", OSTLRecurrent{}},
+      {"SnAp", SnAp{.n = 2}},
+      {"UORO", UORO{}},
+      {"ThreeFactor", ThreeFactor{}},
+      {"DNI", DNI{}},
+      {"ExactRTRL", ExactRTRL{}},
+  };
+  if (!reset_peak() || !peak_bytes()) return;  // not told here
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    learned(c, kShort);  // what a first run allocates once and for all
+    const double small = learned(c, kShort), large = learned(c, kLong);
+    CHECK(large - small < kAllowedBytes);
+  }
+}
+
+TEST_CASE("the measure of memory sees an array that grows") {
+  if (!reset_peak() || !peak_bytes()) return;
+  const double before = *peak_bytes();
+  const Array big = full({4, 1 << 20}, 1.0, DType::f32);
+  CHECK(*peak_bytes() - before > kAllowedBytes);
+  CHECK(big.at(0) == 1);
+}
