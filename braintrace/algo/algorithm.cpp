@@ -30,6 +30,10 @@ void check_engine(const Algorithm& a) {
   BT_REQUIRE(!follows || a.engine == engine_of(f),
              fmt::format("{}: the config must be of its engine {}, got {}", a.name,
                          to_string(a.engine), to_string(f)));
+  BT_REQUIRE((a.engine == Engine::custom) == (a.factory != nullptr),
+             fmt::format("{}: a factory makes the rule of the custom engine and of no "
+                         "other, got the engine {}",
+                         a.name, to_string(a.engine)));
 }
 
 void check_signal(const Algorithm& a) {
@@ -87,7 +91,8 @@ VjpMethod vjp_method_from_string(std::string_view s) {
 
 std::string_view to_string(Engine e) {
   constexpr std::string_view names[] = {"per_param", "io_factorized", "random_projection",
-                                        "hybrid",    "exact_rtrl",    "bptt"};
+                                        "hybrid",    "exact_rtrl",    "bptt",
+                                        "custom"};
   return names[static_cast<std::size_t>(e)];
 }
 
@@ -142,6 +147,19 @@ Algorithm algorithm_from_config(const ETraceConfig& config,
                   .engine = engine,
                   .vjp_method = vjp_method.value_or(usual),
                   .options = options});
+}
+
+Algorithm custom_algorithm(std::string name, RuleFactory factory,
+                           const ETraceConfig& config, VjpMethod vjp_method,
+                           AlgorithmOptions options) {
+  BT_REQUIRE(factory, fmt::format("custom_algorithm: {} needs a factory", name));
+  options.takes_synthesizer = config.learning_signal() == LearningSignal::bootstrapped;
+  return checked({.name = std::move(name),
+                  .config = config,
+                  .engine = Engine::custom,
+                  .vjp_method = vjp_method,
+                  .options = options,
+                  .factory = std::make_shared<const RuleFactory>(std::move(factory))});
 }
 
 ETraceConfig::operator Algorithm() const { return algorithm_from_config(*this); }

@@ -5,6 +5,8 @@
 // with its options, which learners compile.
 #include <concepts>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -52,7 +54,8 @@ enum class Engine {
   random_projection,
   hybrid,      // per relation the smaller of param_dim and io_dim
   exact_rtrl,  // full sensitivities
-  bptt         // no traces: reverse mode over the whole window
+  bptt,        // no traces: reverse mode over the whole window
+  custom       // a rule from outside the library
 };
 std::string_view to_string(Engine e);
 
@@ -67,12 +70,18 @@ struct AlgorithmOptions {
   friend bool operator==(const AlgorithmOptions&, const AlgorithmOptions&) = default;
 };
 
+class LearningRule;
+class RuleContext;
+// Makes a rule for a compiled graph (docs/adding_an_algorithm.md).
+using RuleFactory = std::function<std::unique_ptr<LearningRule>(const RuleContext&)>;
+
 struct Algorithm {
   std::string name;  // of the preset: "D_RTRL"
   ETraceConfig config = {};
   Engine engine = Engine::param_dim;
   VjpMethod vjp_method = VjpMethod::single_step;
   AlgorithmOptions options = {};
+  std::shared_ptr<const RuleFactory> factory = {};  // of a custom engine
 
   // UserError unless both factors smooth alike (io_dim and hybrid).
   double decay() const;
@@ -82,7 +91,8 @@ struct Algorithm {
 
 // Returns `a` if its parts fit together. UserError: engine and factorization differ,
 // modulatory with multi-step, random feedback without a key, bootstrapped without a
-// synthesizer, projection_eps that is not positive in f32, a trace type that is no float.
+// synthesizer, projection_eps that is not positive in f32, a trace type that is no float,
+// a custom engine without a factory.
 Algorithm checked(Algorithm a);
 
 // The engine of the config's factorization; without a method single-step, and multi-step
@@ -90,6 +100,12 @@ Algorithm checked(Algorithm a);
 Algorithm algorithm_from_config(const ETraceConfig& config,
                                 const AlgorithmOptions& options = {},
                                 std::optional<VjpMethod> vjp_method = {});
+
+// A rule of your own. Its config says what D, the signal and the recurrence scope are.
+Algorithm custom_algorithm(std::string name, RuleFactory factory,
+                           const ETraceConfig& config = {},
+                           VjpMethod vjp_method = VjpMethod::single_step,
+                           AlgorithmOptions options = {});
 
 // eps' = D eps + df (x) x, without recurrent mixing in D.
 struct D_RTRL {

@@ -200,8 +200,9 @@ static void check_loops(const RuleContext& context) {
                     context.config().recurrence_scope() == RecurrenceScope::diagonal;
   const bool traceless = context.algorithm().engine == Engine::bptt ||
                          context.algorithm().engine == Engine::exact_rtrl;
+  const bool unknown = context.algorithm().engine == Engine::custom;
   BT_REQUIRE_KIND(
-      fits || traceless, ErrorKind::not_implemented,
+      fits || traceless || unknown, ErrorKind::not_implemented,
       fmt::format("{}: a weight inside a long scan needs a per-parameter rule "
                   "of diagonal scope (D_RTRL, EProp, ThreeFactor)",
                   context.algorithm().name));
@@ -229,10 +230,11 @@ std::unique_ptr<LearningRule> make_rule(const RuleContext& context) {
       return std::make_unique<ExactRtrlRule>(context);
     case Engine::bptt:
       return std::make_unique<CompositeRule>(context, std::move(parts));
-    default:
-      throw UserError(
-          ErrorKind::not_implemented,
-          fmt::format("make_rule: {} is not available", context.algorithm().name));
+    case Engine::custom:
+      parts.push_back((*context.algorithm().factory)(context));
+      BT_REQUIRE(parts.back(), fmt::format("make_rule: the factory of {} made no rule",
+                                           context.algorithm().name));
+      break;
   }
   if (!context.dense_relations().empty())
     parts.push_back(std::make_unique<DenseRule>(context));

@@ -102,6 +102,11 @@ class Planner {
 
  private:
   void check() const {
+    BT_REQUIRE_KIND(
+        algorithm_.engine != Engine::custom, ErrorKind::not_supported,
+        fmt::format("memory_plan: {} is a rule of your own; its learner tells "
+                    "what it keeps",
+                    algorithm_.name));
     BT_REQUIRE(algorithm_.engine != Engine::bptt || options_.window >= 1,
                fmt::format("memory_plan: BPTT needs the window it keeps, got {}",
                            options_.window));

@@ -59,7 +59,9 @@ TEST_CASE("every parameter behind an operand has a view, lanes of their own incl
     check_close("b", views.at(Path{"b"}), l.etraces()[0].value, 1e-12);
     check_close("a", views.at(Path{"a"}), (3 * Value(views.at(Path{"b"}))).array(),
                 1e-12);
-    CHECK(l.get_etrace_of(Path{"b"}).size() == 1);
+    const auto of_a = l.get_etrace_of(Path{"a"});
+    CHECK(std::any_of(of_a.begin(), of_a.end(),
+                      [](const TraceView& v) { return v.slot.parameter == Path{"a"}; }));
   }
 }
 

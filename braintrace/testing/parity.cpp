@@ -176,13 +176,15 @@ void compare_gradients(const StateDict& got, const StateDict& want,
 }
 
 // A loop of unknown length has no reverse mode, so its file holds no BPTT gradient. Its
-// hand-unrolled twin has one, and the recorded rule is exact on this model.
+// hand-unrolled twin has one, and D_RTRL is exact on this model.
 void compare_while_twin(const GoldenCase& c, const Comparison& check, DType dtype) {
   nlohmann::json text = nlohmann::json::parse(c.text);
   text["model"]["kind"] = "while_settle_unrolled";
   const Run twin = run_any_mode(c, text.dump(), true, dtype);
   check("outputs of the unrolled twin", stacked(twin.outputs), c.expected.outputs);
-  compare_gradients(twin.grads, c.expected.grad_sum, "bptt of the unrolled twin", check);
+  if (c.algorithm == "D_RTRL")
+    compare_gradients(twin.grads, c.expected.grad_sum, "bptt of the unrolled twin",
+                      check);
 }
 
 void compare_graph(const GoldenCase& c, ParityResult& r) {
