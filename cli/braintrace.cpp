@@ -77,9 +77,9 @@ int main(int argc, char** argv) {
   app.footer(kExamples);
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "read options from a TOML or INI file, by [command]");
-  const std::vector<cli::Command> commands = {cli::add_show(app),    cli::add_train(app),
-                                              cli::add_eval(app),    cli::add_plan(app),
-                                              cli::add_compare(app), bench_command(app)};
+  const std::vector<cli::Command> commands = {
+      cli::add_show(app),    cli::add_train(app),  cli::add_eval(app), cli::add_plan(app),
+      cli::add_compare(app), cli::add_export(app), bench_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

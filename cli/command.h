@@ -17,5 +17,6 @@ Command add_train(CLI::App& app);
 Command add_eval(CLI::App& app);
 Command add_plan(CLI::App& app);
 Command add_compare(CLI::App& app);
+Command add_export(CLI::App& app);
 
 }  // namespace braintrace::cli

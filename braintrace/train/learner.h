@@ -44,7 +44,8 @@ struct TraceView {
 class LossHandle {
  public:
   explicit LossHandle(std::shared_ptr<Executable> e) : executable_(std::move(e)) {}
-  const Graph& graph() const { return executable_->program().graph; }
+  const Graph& graph() const { return program().graph; }
+  const StepProgram& program() const { return executable_->program(); }
 
  private:
   friend class Learner;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/train/export_learner.h"
+
+#include <fmt/format.h>
+
+#include "braintrace/ir/builder.h"
+#include "braintrace/passes/if_convert.h"
+#include "braintrace/passes/pipeline.h"
+
+namespace braintrace {
+namespace {
+
+using Role = ExportPort::Role;
+
+// Loops up to this length are written out.
+constexpr std::int64_t kMaxUnrolled = 64;
+
+std::string name_at(const std::vector<std::string>& names, std::size_t i,
+                    std::string otherwise) {
+  return i < names.size() ? names[i] : std::move(otherwise);
+}
+
+class Exporter {
+ public:
+  Exporter(const Learner& learner, const StepProgram& p, const LearnerExport& options)
+      : learner_(learner), program_(p), options_(options) {
+    spec_.name = options.name;
+    spec_.learning_rate = options.learning_rate;
+  }
+
+  std::string run() {
+    const std::shared_ptr<Builder> b = Builder::create();
+    Values in;
+    for (const Type& t : program_.graph.input_types()) in.push_back(b->input(t));
+    name_inputs();
+    Values out = inline_graph(program_.graph, in);
+    name_outputs();
+    // The counters move on as the learner's do.
+    const std::size_t calls = program_.first_trace() + program_.num_traces;
+    out.push_back(in[calls] + static_cast<double>(program_.calls));
+    out.push_back(in[calls + 1] + static_cast<double>(program_.steps));
+    for (const char* name : {"calls", "trace_steps"})
+      spec_.outputs.push_back({name, Role::state});
+    PassRunner passes;
+    const Graph g =
+        lower(b->finish(out),
+              {.if_convert = true, .unroll = {.max_length = kMaxUnrolled}}, passes);
+    return export_header(g, spec_, options_.language);
+  }
+
+ private:
+  void name_inputs() {
+    const std::vector<Type> types = program_.graph.input_types();
+    for (std::size_t i = 0; i < program_.num_args; ++i)
+      spec_.inputs.push_back({name_at(options_.arguments, i,
+                                      i == 0   ? "x"
+                                      : i == 1 ? "target"
+                                               : fmt::format("a{}", i)),
+                              Role::argument});
+    for (const ProgramLeaf& leaf : program_.leaves)
+      spec_.inputs.push_back({leaf.name, leaf.parameter ? Role::parameter : Role::state,
+                              leaf.state->stored(leaf.leaf)});
+    for (const TraceView& t : learner_.etraces())
+      spec_.inputs.push_back({"trace/" + t.slot.name(), Role::trace, t.value});
+    const std::int64_t counts[] = {learner_.running_index(), learner_.trace_steps()};
+    for (std::size_t i = 0; i < 2; ++i)
+      spec_.inputs.push_back(
+          {i == 0 ? "calls" : "trace_steps", Role::state,
+           scalar(static_cast<double>(counts[i]), types[spec_.inputs.size()].dtype)});
+    for (const RuleInput& r : program_.inputs)
+      spec_.inputs.push_back({r.name, Role::argument});
+    const Type& weight = types[spec_.inputs.size()];
+    spec_.inputs.push_back(
+        {"loss_weight", Role::state, full(weight.shape, 1, weight.dtype)});
+    BT_INVARIANT(spec_.inputs.size() == types.size());
+  }
+
+  void name_outputs() {
+    spec_.outputs.push_back({"loss", Role::loss});
+    for (std::size_t i = 0; i < program_.num_results; ++i)
+      spec_.outputs.push_back(
+          {name_at(options_.results, i, i == 0 ? "y" : fmt::format("r{}", i)),
+           Role::output});
+    std::vector<ExportPort> exits(program_.first_trace_out() - spec_.outputs.size());
+    for (const ProgramLeaf& leaf : program_.leaves)
+      if (leaf.exit)
+        exits.at(*leaf.exit - spec_.outputs.size()) = {
+            leaf.name, leaf.parameter ? Role::parameter : Role::state};
+    spec_.outputs.insert(spec_.outputs.end(), exits.begin(), exits.end());
+    for (const TraceView& t : learner_.etraces())
+      spec_.outputs.push_back({"trace/" + t.slot.name(), Role::trace});
+    for (const std::string& leaf : program_.gradients)
+      spec_.outputs.push_back({leaf, Role::gradient});
+  }
+
+  const Learner& learner_;
+  const StepProgram& program_;
+  const LearnerExport& options_;
+  ExportSpec spec_;
+};
+
+}  // namespace
+
+std::string export_learner(Learner& learner, const TracedFn& loss,
+                           const std::vector<Array>& examples,
+                           const LearnerExport& options) {
+  BT_REQUIRE_KIND(learner.algorithm().engine != Engine::bptt, ErrorKind::not_supported,
+                  "export_learner: BPTT needs whole sequences; choose an online rule");
+  const LossHandle handle = learner.trace_loss(loss, examples);
+  return Exporter(learner, handle.program(), options).run();
+}
+
+}  // namespace braintrace

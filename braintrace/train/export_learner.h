@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A learner as one header without dependencies: the step, its loss, the gradient, the
+// traces and the update of the weights (docs/export.md).
+#include "braintrace/io/export_header.h"
+#include "braintrace/train/learner.h"
+
+namespace braintrace {
+
+struct LearnerExport {
+  std::string name = "learner";             // namespace (C++) or prefix (C)
+  std::vector<std::string> arguments = {};  // of the loss; default "x", "target", "a2"..
+  std::vector<std::string> results = {};    // what the loss gives besides; "y", "r1", ..
+  double learning_rate = 0;                 // 0: gradients only, until the field is set
+  ExportLanguage language = ExportLanguage::cpp17;
+};
+
+// Starts from the learner's present weights, states, traces and counters. Every step runs
+// the rule once, then parameter -= learning_rate * gradient. The field `loss_weight` is
+// the weight of the step's loss: 0 where there is no target. What the rule needs from
+// outside (a modulator) becomes an argument. Compile the learner without a batch for a
+// device that sees one sample at a time. UserError as trace_loss and export_header.
+std::string export_learner(Learner& learner, const TracedFn& loss,
+                           const std::vector<Array>& examples,
+                           const LearnerExport& options = {});
+
+}  // namespace braintrace

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exported learners: 200 steps in which the weights move, against the library.
+#include "braintrace/train/export_learner.h"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "braintrace/nn/model_registry.h"
+#include "braintrace/nn/sized_model.h"
+#include "braintrace/testing/close.h"
+#include "braintrace/testing/run_source.h"
+#include "braintrace/testing/tolerance.h"
+#include "braintrace/train/losses.h"
+#include "braintrace/train/optimizers.h"
+
+using namespace braintrace;
+using namespace braintrace::testing;
+
+namespace {
+
+constexpr int kSteps = 200, kIn = 3, kOut = 2;
+constexpr double kRate = 0.05;
+
+double input_at(int t, int i) { return std::sin(0.3 * t + i) + 0.5; }
+double target_at(int t, int i) { return std::cos(0.1 * t + 2 * i); }
+
+Array signal(double (*f)(int, int), int t, std::int64_t n, DType d) {
+  std::vector<double> v;
+  for (int i = 0; i < n; ++i) v.push_back(f(t, i));
+  return array({n}, v, d);
+}
+
+std::unique_ptr<Module> small(const char* name) {
+  return nn::build_model(nn::sized_model(name, {.n_in = kIn, .n_rec = 6, .n_out = kOut}));
+}
+
+TracedFn loss_of(Learner& learner) {
+  return [&learner](const Values& in) {
+    const Value y = learner(in[0]);
+    return LossResult{.loss = mse(y, in[1]), .results = {y}};
+  };
+}
+
+// Prints the loss of every step, then every weight.
+std::string driver(Learner& learner, DType d, ExportLanguage language) {
+  const bool cpp = language == ExportLanguage::cpp17;
+  const std::string type = d == DType::f32 ? "float" : "double";
+  std::string s = cpp ? "#include <cstdio>\n" : "#include <stdio.h>\n";
+  s += export_learner(learner, loss_of(learner), {zeros({kIn}, d), zeros({kOut}, d)},
+                      {.name = "net", .learning_rate = kRate, .language = language});
+  s += cpp ? "static net::Learner l;\nint main(void) {\n"
+           : "static net_Learner l;\nint main(void) {\n  net_init(&l);\n";
+  s += fmt::format("  for (int t = 0; t < {}; ++t) {{\n", kSteps);
+  s += fmt::format(
+      "    for (int i = 0; i < {}; ++i) l.x[i] = ({})(sin(0.3 * t + i) + 0.5);\n", kIn,
+      type);
+  s += fmt::format(
+      "    for (int i = 0; i < {}; ++i) l.target[i] = ({})cos(0.1 * t + 2 * i);\n", kOut,
+      type);
+  s += cpp ? "    l.step();\n" : "    net_step(&l);\n";
+  s += "    printf(\"%.17g\\n\", (double)l.loss[0]);\n  }\n";
+  for (const auto& [path, value] : state_dict(learner.model())) {
+    std::string field = path;
+    std::replace(field.begin(), field.end(), '/', '_');
+    s += fmt::format(
+        "  for (int i = 0; i < {}; ++i) printf(\"%.17g\\n\", (double)l.{}[i]);\n",
+        value.size(), field);
+  }
+  return s + "  return 0;\n}\n";
+}
+
+// Largest |end - start| / largest |start|.
+double movement(const Array& start, const Array& end) {
+  double moved = 0, size = 0;
+  for (std::int64_t i = 0; i < start.size(); ++i) {
+    moved = std::max(moved, std::abs(end.at(i) - start.at(i)));
+    size = std::max(size, std::abs(start.at(i)));
+  }
+  return moved / std::max(size, 1e-3);
+}
+
+void check_export(const char* name, const Algorithm& rule, DType d,
+                  ExportLanguage language, double tolerance) {
+  const auto model = small(name);
+  Learner learner = compile(*model, rule, zeros({kIn}, d), {.seed = 3, .dtype = d});
+  const StateDict start = state_dict(*model);
+  const std::vector<double> got = run_source(driver(learner, d, language), language);
+
+  std::vector<double> losses;
+  LossHandle handle =
+      learner.trace_loss(loss_of(learner), {zeros({kIn}, d), zeros({kOut}, d)});
+  Optimizer optimizer(SGD{.lr = kRate});
+  for (int t = 0; t < kSteps; ++t) {
+    const StepGradient g = learner.step_grad(
+        {signal(input_at, t, kIn, d), signal(target_at, t, kOut, d)}, handle);
+    losses.push_back(g.loss);
+    optimizer.update(*model, *g.gradients);
+  }
+  const Shape all = {kSteps};
+  REQUIRE(got.size() > kSteps);
+  check_close("losses", array(all, {got.begin(), got.begin() + kSteps}, DType::f64),
+              array(all, losses, DType::f64), tolerance);
+  CHECK(losses.back() < losses.front());
+  std::size_t at = kSteps;
+  for (const auto& [path, want] : state_dict(*model)) {
+    REQUIRE(at + static_cast<std::size_t>(want.size()) <= got.size());
+    const auto begin = got.begin() + static_cast<std::ptrdiff_t>(at);
+    at += static_cast<std::size_t>(want.size());
+    check_close(path, array(want.shape(), {begin, begin + want.size()}, d), want,
+                tolerance);
+    const bool weight = path.find("/weight") != std::string::npos;
+    if (weight) CHECK_MESSAGE(movement(start.at(path), want) > 0.01, path);
+  }
+  CHECK(at == got.size());
+}
+
+}  // namespace
+
+TEST_CASE("an exported GRU with D_RTRL learns as the library does") {
+  check_export("gru", D_RTRL{}, DType::f64, ExportLanguage::cpp17, tol::f64_golden);
+}
+
+TEST_CASE("an exported LIF net with pp_prop learns as the library does") {
+  check_export("lif", pp_prop{.decay_or_rank = 0.9}, DType::f64, ExportLanguage::cpp17,
+               tol::f64_golden);
+}
+
+TEST_CASE("exported learners in C and single precision") {
+  check_export("gru", D_RTRL{}, DType::f32, ExportLanguage::c99, tol::f32_grad);
+  check_export("lif", pp_prop{.decay_or_rank = 0.9}, DType::f32, ExportLanguage::c99,
+               tol::f32_grad);
+}
+
+TEST_CASE("what cannot be exported is refused") {
+  const auto model = small("gru");
+  Learner learner = compile(*model, BPTT{}, zeros({kIn}));
+  CHECK_THROWS_WITH_AS(
+      export_learner(learner, loss_of(learner), {zeros({kIn}), zeros({kOut})}),
+      doctest::Contains("BPTT needs whole sequences"), UserError);
+}
