@@ -32,7 +32,7 @@ struct DLManagedTensor {
 constexpr std::uint8_t kInt = 0, kFloat = 2, kBool = 6;
 constexpr std::int32_t kCpu = 1;
 
-struct Exported {
+struct Lent {
   Array array;
   Shape shape;
   Ints strides;
@@ -92,7 +92,7 @@ void drop_unused(PyObject* capsule) {
 }  // namespace
 
 py::capsule to_dlpack(const Array& a) {
-  auto e = std::make_unique<Exported>();
+  auto e = std::make_unique<Lent>();
   e->array = a;
   e->shape = a.shape();
   e->strides = a.strides();
@@ -104,9 +104,7 @@ py::capsule to_dlpack(const Array& a) {
                        e->strides.data(),
                        0};
   e->managed.context = e.get();
-  e->managed.deleter = [](DLManagedTensor* m) {
-    delete static_cast<Exported*>(m->context);
-  };
+  e->managed.deleter = [](DLManagedTensor* m) { delete static_cast<Lent*>(m->context); };
   PyObject* capsule = PyCapsule_New(&e->managed, "dltensor", drop_unused);
   if (capsule == nullptr) throw py::error_already_set();
   e.release();

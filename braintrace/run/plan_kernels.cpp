@@ -9,11 +9,11 @@ namespace braintrace::plan {
 namespace {
 
 // A list of axes as one: nullopt when their elements do not follow one stride.
-struct Extent {
+struct JoinedAxes {
   std::int64_t size = 1, stride = 1;
 };
-std::optional<Extent> as_one(const View& v, const Ints& axes) {
-  Extent e;
+std::optional<JoinedAxes> as_one(const View& v, const Ints& axes) {
+  JoinedAxes e;
   bool any = false;
   for (std::int64_t axis : axes) {
     const auto a = static_cast<std::size_t>(axis);

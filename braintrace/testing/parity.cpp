@@ -15,6 +15,7 @@
 #include "braintrace/testing/bptt.h"
 #include "braintrace/testing/golden_graph.h"
 #include "braintrace/testing/parity_impl.h"
+#include "braintrace/train/sequence.h"
 
 namespace braintrace::testing {
 
@@ -100,10 +101,6 @@ GoldenCase lane_of(const GoldenCase& c, std::int64_t lane) {
   one.targets = pick(c.targets, 1, lane);
   for (auto& [path, a] : one.initial_states) a = pick(a, 0, lane);
   return one;
-}
-
-Array stacked(const std::vector<Array>& parts) {
-  return stack(Values(parts.begin(), parts.end())).array();
 }
 
 Array average(const std::vector<Array>& parts) {
