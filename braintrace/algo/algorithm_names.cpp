@@ -267,6 +267,25 @@ void read_argument(Args& a, const std::string& name, const json& v) {
 
 }  // namespace
 
+namespace {
+
+// Names of the reference's base classes.
+std::string_view preset_class(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> others[] = {
+      {"ParamDimVjpAlgorithm", "D_RTRL"},
+      {"IODimVjpAlgorithm", "pp_prop"},
+      {"HybridDimVjpAlgorithm", "Hybrid"},
+      {"ParamDim", "D_RTRL"},
+      {"IODim", "pp_prop"},
+      {"RandomProjection", "UORO"},
+  };
+  for (const auto& [other, own] : others)
+    if (other == name) return own;
+  return name;
+}
+
+}  // namespace
+
 Algorithm algorithm_by_name(std::string_view name, const AlgorithmArgs& args) {
   const std::string wanted = normalized(name);
   for (const Preset& p : presets())
@@ -294,7 +313,7 @@ Algorithm algorithm_from_json(const std::string& text) {
   if (const auto it = j.find("vjp_method"); it != j.end() && wanted != "BPTT")
     read_argument(args, "vjp_method", *it);
   for (const Preset& p : presets())
-    if (p.class_name == wanted) return make(p, args);
+    if (p.class_name == preset_class(wanted)) return make(p, args);
   throw UserError(fmt::format("algorithm_from_json: no class '{}'", wanted));
 }
 
