@@ -127,8 +127,15 @@ class Learner {
   // For DNI. UserError unless every group of the model has a predictor of its shape.
   void set_synthesizer(SyntheticGradient synthesizer);
 
+  // The states the step uses, in retrieved order: all, or those of one kind.
+  std::vector<NamedState> path_to_states() const;
+  std::vector<NamedState> param_states() const;
+  std::vector<NamedState> hidden_states() const;
+  std::vector<NamedState> other_states() const;  // neither parameters nor hidden
+
   const ETraceGraph& graph() const;
   const Algorithm& algorithm() const;
+  const ETraceConfig& config() const { return algorithm().config; }
   const LearnerOptions& options() const;
   const CompiledRule& rule() const;
   Module& model() const;

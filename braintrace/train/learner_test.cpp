@@ -47,6 +47,22 @@ TEST_CASE("D_RTRL equals back-propagation through time on a diagonal recurrence"
   CHECK(s.learner.running_index() == 6);
 }
 
+TEST_CASE("a learner names the states of its step by kind") {
+  const auto model = nn::build_model("single_rnn");
+  const Learner l = compile(*model, D_RTRL{}, zeros({10}));
+  const auto paths = [](const std::vector<NamedState>& states) {
+    std::vector<Path> out;
+    for (const NamedState& s : states) out.push_back(s.path);
+    return out;
+  };
+  CHECK(paths(l.param_states()) ==
+        std::vector<Path>{Path{"out", "weight"}, Path{"rnn", "W", "weight"}});
+  CHECK(paths(l.hidden_states()) == std::vector<Path>{Path{"rnn", "h"}});
+  CHECK(l.other_states().empty());
+  CHECK(l.path_to_states().size() == 3);
+  CHECK(l.config() == ETraceConfig());
+}
+
 TEST_CASE("a loss may compute before it calls the learner") {
   Setup plain, scaled;
   const GradResult want = plain.learner.etrace_grad(
