@@ -266,7 +266,7 @@ class Assembler {
     StepProgram p{.graph = {}, .num_args = loss_.num_args, .has_loss = loss_.has_loss};
     p.num_results = loss_.num_results;
     p.leaves = loss_.leaves;
-    p.num_traces = eps_.size();
+    p.num_traces = p.num_traces_out = eps_.size();
     p.inputs = step_rule_.inputs;
     p.steps = std::max<std::int64_t>(1, request_.window);
     std::vector<Value> outputs(

@@ -16,7 +16,8 @@ struct StepProgram {
   bool has_loss = false;
   std::size_t num_results = 0;
   std::vector<ProgramLeaf> leaves;  // exits count within this program's outputs
-  std::size_t num_traces = 0;
+  std::size_t num_traces = 0;       // that go in: all of the rule's, or none
+  std::size_t num_traces_out = 0;   // that come out: all, or none when they end as zeros
   std::vector<RuleInput> inputs;
   std::vector<std::string> gradients;  // slash paths, one per parameter leaf asked for
   std::int64_t steps = 1;              // trace steps of one run
@@ -25,7 +26,7 @@ struct StepProgram {
   std::size_t first_leaf() const { return num_args; }
   std::size_t first_trace() const { return num_args + leaves.size(); }
   std::size_t first_trace_out() const;
-  std::size_t first_gradient() const { return first_trace_out() + num_traces; }
+  std::size_t first_gradient() const { return first_trace_out() + num_traces_out; }
 };
 
 // "argument 0", "state rnn/h", "trace bwg/0/0/weight": for messages.

@@ -112,9 +112,10 @@ std::vector<Value> moved_to_exit(const WindowValues& w, const LearningRule& part
         return part.arrived(t, m);
       });
   StepTerms t = w.first_terms();
-  const std::vector<Value> moved = part.moved(t, at_entry, eps);
+  const std::vector<Value> moved =
+      w.fresh ? std::vector<Value>() : part.moved(t, at_entry, eps);
   for (std::size_t i = 0; i < eps.size(); ++i) {
-    Value next = moved[i] + w.summed(arrived[i]);
+    const Value sum = w.summed(arrived[i]), next = w.fresh ? sum : moved[i] + sum;
     eps[i] = next.dtype() == eps[i].dtype() ? next : astype(next, eps[i].dtype());
   }
   return eps;
@@ -141,7 +142,7 @@ void send_credit(const WindowValues& w, const LearningRule& part, bool carry,
   for (const Timed& t : operands) sums.push_back(w.summed(t));
   StepTerms t = w.first_terms();
   add_to(grads, part.pull_back(t, sums));
-  add_to(grads, part.entry(t, c.lambda, c.filtered, eps));
+  if (!w.fresh) add_to(grads, part.entry(t, c.lambda, c.filtered, eps));
   eps = at_exit(w, part, carry, eps);
 }
 

@@ -20,6 +20,7 @@ class WindowValues {
 
   const CompiledRule& rule;
   std::int64_t steps;
+  bool fresh = false;        // traces at entry are zero
   Value calls, trace_steps;  // before the window
   std::vector<RuleInput> inputs;
   std::vector<Value> extra;  // the rule's inputs, stacked

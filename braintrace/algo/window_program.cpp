@@ -19,6 +19,7 @@ class WindowAssembler {
         split_(split_step(rule, step, request.weights)),
         values_(rule, request.steps) {
     values_.inputs = split_.local.inputs;
+    values_.fresh = request.fresh && is_all_credit();
   }
 
   StepProgram run() {
@@ -41,7 +42,8 @@ class WindowAssembler {
       args_.push_back(builder_->input(stacked_type(types[i])));
     for (std::size_t k = 0; k < step_.leaves.size(); ++k)
       leaves_.push_back(builder_->input(types[step_.num_args + k]));
-    for (const TraceSlot& t : rule_.traces()) eps_.push_back(builder_->input(t.type));
+    for (const TraceSlot& t : rule_.traces())
+      eps_.push_back(values_.fresh ? zeros_of(t.type) : builder_->input(t.type));
     values_.calls = builder_->input({rule_.scalar_dtype(), {}});
     values_.trace_steps = builder_->input({rule_.scalar_dtype(), {}});
     for (const RuleInput& in : split_.local.inputs)
@@ -106,6 +108,14 @@ class WindowAssembler {
 
   // ---- traces -------------------------------------------------------------------------
 
+  bool is_all_credit() const {
+    const auto parts = rule_.rule().parts();
+    return !split_.deep &&
+           std::all_of(parts.begin(), parts.end(), [](const LearningRule* p) {
+             return p->window_form() == WindowForm::credit;
+           });
+  }
+
   void meet_traces() {
     if (split_.deep)
       return send_deep_credit(values_, *split_.deep, step_inputs(), request_.carry, eps_,
@@ -133,7 +143,8 @@ class WindowAssembler {
     StepProgram p{.graph = {}, .num_args = step_.num_args, .has_loss = true};
     p.num_results = step_.num_results;
     p.leaves = step_.leaves;
-    p.num_traces = eps_.size();
+    p.num_traces = values_.fresh ? 0 : eps_.size();
+    p.num_traces_out = !request_.carry && is_all_credit() ? 0 : eps_.size();
     p.inputs = split_.local.inputs;
     p.steps = request_.steps;
     p.calls = request_.steps;
@@ -145,7 +156,7 @@ class WindowAssembler {
       leaf.exit = outputs.size();
       outputs.push_back(exits_[c++]);
     }
-    outputs.insert(outputs.end(), eps_.begin(), eps_.end());
+    if (p.num_traces_out > 0) outputs.insert(outputs.end(), eps_.begin(), eps_.end());
     for (std::size_t k = 0; k < p.leaves.size(); ++k) {
       const std::string& name = p.leaves[k].name;
       const auto& w = request_.weights;

@@ -10,7 +10,8 @@ namespace braintrace {
 struct WindowRequest {
   std::int64_t steps = 1;
   std::vector<std::string> weights = {};  // as StepRequest
-  bool carry = true;  // traces after the window are wanted; otherwise they come out zero
+  bool carry = true;   // traces after the window are wanted; otherwise they come out zero
+  bool fresh = false;  // traces before the window are zero
 };
 
 // The losses of several steps as the one loss of a window: what the multi-step estimator
@@ -20,7 +21,9 @@ LossProgram windowed(const LossProgram& step, std::int64_t steps);
 
 // The single-step gradients of several steps, summed: the numbers of as many runs of
 // assemble(). Arguments, weights of the loss and rule inputs have a leading time axis,
-// losses and results come out stacked. Needs: `step` traced with perturbations, no lanes.
+// losses and results come out stacked. Where credit travels back through the window,
+// traces that are zero before or after it are no input or output. Needs: `step` traced
+// with perturbations, no lanes.
 StepProgram assemble_window(const CompiledRule& rule, const LossProgram& step,
                             const WindowRequest& request);
 

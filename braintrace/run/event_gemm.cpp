@@ -3,63 +3,101 @@
 
 #include <algorithm>
 
+#include "braintrace/run/event_kernels_impl.h"
 #include "braintrace/run/thread_pool.h"
 
 namespace braintrace {
 namespace {
 
-template <class T>
-std::int64_t nonzeros(const GemmSpec& s, const T* a) {
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < s.m; ++i)
-    for (std::int64_t q = 0; q < s.k; ++q)
-      count += a[i * s.a.row + q * s.a.col] != T(0) ? 1 : 0;
-  return count;
+std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+const std::byte* past(const void* base, std::int64_t elements, DType dtype) {
+  return static_cast<const std::byte*>(base) +
+         elements * static_cast<std::int64_t>(size_of(dtype));
 }
 
-// One row of C: rows of B for the nonzeros of a row of A, in their order.
-template <class T>
-void add_events(const GemmSpec& s, const T* a, const T* b, T* c, const T* bias) {
-  const T alpha = static_cast<T>(s.alpha), beta = static_cast<T>(s.beta);
-  for (std::int64_t j = 0; j < s.n; ++j) {
-    const T before = s.beta == 0 ? T(0) : beta * c[j];
-    c[j] = bias == nullptr ? before : before + bias[j];
-  }
-  for (std::int64_t q = 0; q < s.k; ++q) {
-    const T v = a[q * s.a.col];
-    if (v == T(0)) continue;
-    const T scale = alpha * v;
-    const T* row = b + q * s.b.row;
-    for (std::int64_t j = 0; j < s.n; ++j) c[j] += scale * row[j];
-  }
-}
+// Lists of some cuts of k, in the scratch of the caller.
+class Lists {
+ public:
+  Lists(std::int64_t m, std::byte* room) : m_(m), room_(room) {}
 
-template <class T>
-bool run_events(const GemmSpec& s, const T* a, const T* b, T* c, ThreadPool& pool,
-                const T* bias) {
-  const auto found = static_cast<double>(nonzeros(s, a));
-  if (found > kEventDensity * static_cast<double>(s.m * s.k)) return false;
-  const double work = 0.1 * found * static_cast<double>(s.n);
-  pool.for_tiles_if(work > kSharedWork, s.m, [&](std::int64_t i, int) {
-    add_events(s, a + i * s.a.row, b, c + i * s.c.row, bias);
+  // Cuts whose lists fit at once; 0 when not even one does.
+  static std::int64_t capacity(std::int64_t m) {
+    return static_cast<std::int64_t>(ThreadPool::kScratchBytes) / bytes(m);
+  }
+  EventLists of_cut(std::int64_t cut) const {
+    auto* at = reinterpret_cast<std::uint16_t*>(room_ + cut * bytes(m_));
+    return {at + m_, at};
+  }
+  std::int64_t found(std::int64_t cuts) const {
+    std::int64_t total = 0;
+    for (std::int64_t c = 0; c < cuts; ++c)
+      for (std::int64_t i = 0; i < m_; ++i) total += of_cut(c).counts[i];
+    return total;
+  }
+
+ private:
+  // One more entry than kept ones: the place after the last is written, too.
+  static std::int64_t bytes(std::int64_t m) {
+    return divided_up(2 * (m * (kEventDepth + 1) + 1), 64) * 64;
+  }
+  std::int64_t m_;
+  std::byte* room_;
+};
+
+// The part of k from `from` on, `k` long; its first use of C when from is 0.
+void run_part(const GemmSpec& s, const void* a, const void* b, void* c, ThreadPool& pool,
+              const void* bias, std::int64_t from, std::int64_t k) {
+  const Lists lists(s.m, pool.scratch(0));
+  const std::int64_t cuts = divided_up(k, kEventDepth);
+  const void* left = past(a, from * s.a.col, s.dtype);
+  const void* right = past(b, from * s.b.row, s.dtype);
+  const bool many = static_cast<double>(s.m * k) > kSharedWork;
+  pool.for_tiles_if(many, cuts, [&](std::int64_t i, int) {
+    const std::int64_t q = i * kEventDepth;
+    list_events(s.dtype, s, past(left, q * s.a.col, s.dtype),
+                std::min(kEventDepth, k - q), lists.of_cut(i));
   });
-  return true;
+  const auto found = static_cast<double>(lists.found(cuts));
+  if (found > kEventDensity * static_cast<double>(s.m * k)) {
+    GemmSpec rest = s;
+    rest.k = k;
+    if (from > 0) rest.beta = 1;
+    return gemm(rest, left, right, c, pool, from > 0 ? nullptr : bias);
+  }
+  const double work = 0.06 * found * static_cast<double>(s.n);
+  pool.for_tiles_if(
+      work > kSharedWork, divided_up(s.n, kEventColumns), [&](std::int64_t t, int) {
+        const std::int64_t column = t * kEventColumns;
+        EventProduct p{.m = s.m,
+                       .columns = std::min(kEventColumns, s.n - column),
+                       .a_strides = s.a,
+                       .b_row = s.b.row,
+                       .c_row = s.c.row,
+                       .bias = bias == nullptr ? nullptr : past(bias, column, s.dtype),
+                       .alpha = s.alpha,
+                       .beta = s.beta};
+        p.c = const_cast<std::byte*>(past(c, column, s.dtype));
+        for (std::int64_t i = 0; i < cuts; ++i) {
+          const std::int64_t q = i * kEventDepth;
+          p.a = past(left, q * s.a.col, s.dtype);
+          p.b = past(right, q * s.b.row + column, s.dtype);
+          p.first = from == 0 && i == 0;
+          add_events(s.dtype, p, lists.of_cut(i));
+        }
+      });
 }
 
 }  // namespace
 
 void gemm_events(const GemmSpec& s, const void* a, const void* b, void* c,
                  ThreadPool& pool, const void* bias) {
-  const bool fits = s.batch == 1 && s.b.col == 1 && s.c.col == 1;
-  if (fits && s.dtype == DType::f32 &&
-      run_events(s, static_cast<const float*>(a), static_cast<const float*>(b),
-                 static_cast<float*>(c), pool, static_cast<const float*>(bias)))
-    return;
-  if (fits && s.dtype == DType::f64 &&
-      run_events(s, static_cast<const double*>(a), static_cast<const double*>(b),
-                 static_cast<double*>(c), pool, static_cast<const double*>(bias)))
-    return;
-  gemm(s, a, b, c, pool, bias);
+  const std::int64_t part = Lists::capacity(s.m) * kEventDepth;
+  const bool fits = is_float(s.dtype) && s.batch == 1 && s.b.col == 1 && s.c.col == 1 &&
+                    s.m > 0 && s.n > 0 && s.k > 0 && part > 0;
+  if (!fits) return gemm(s, a, b, c, pool, bias);
+  for (std::int64_t from = 0; from < s.k; from += part)
+    run_part(s, a, b, c, pool, bias, from, std::min(part, s.k - from));
 }
 
 }  // namespace braintrace

@@ -5,14 +5,15 @@
 
 namespace braintrace {
 
-// As gemm. Counts the nonzeros of A first: below the break-even density it adds rows of B
-// for them, otherwise it is gemm. The choice hangs on A alone, so the same A gives the
-// same bits at any number of threads. Zeros of A then do not meet infinities of B. Needs:
-// f32 or f64, unit column strides in B and C, no batch; otherwise it is gemm.
+// As gemm. Lists the nonzeros of A first: below the break-even density it adds rows of B
+// for them, otherwise it is gemm; a long k is decided part by part. The choice hangs on A
+// alone, so the same A gives the same bits at any number of threads. Zeros of A then do
+// not meet infinities of B. Needs: f32 or f64, unit column strides in B and C, no batch;
+// otherwise it is gemm.
 void gemm_events(const GemmSpec& spec, const void* a, const void* b, void* c,
                  ThreadPool& pool, const void* bias = nullptr);
 
 // Nonzeros of A, divided by its size, below which rows are added.
-inline constexpr double kEventDensity = 0.2;
+inline constexpr double kEventDensity = 0.3;
 
 }  // namespace braintrace

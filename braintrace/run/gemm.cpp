@@ -25,7 +25,7 @@ struct Cut {
 };
 
 Cut cut_of(const GemmSpec& s) {
-  constexpr std::int64_t kTileRows = 192, kTileColumns = 128;
+  constexpr std::int64_t kTileColumns = 128;
   const std::int64_t down = std::max<std::int64_t>(1, divided_up(s.m, kTileRows));
   const std::int64_t rows = divided_up(divided_up(s.m, down), 6) * 6;
   const std::int64_t across = std::max<std::int64_t>(1, divided_up(s.n, kTileColumns));
@@ -75,7 +75,7 @@ bool has_kernel(const GemmSpec& s) {
 }
 
 void run_tile(const GemmSpec& s, const Operands& o, const Cut& cut, std::int64_t tile,
-              std::byte* scratch) {
+              std::byte* scratch, std::byte* a_scratch) {
   const std::size_t size = size_of(s.dtype);
   const std::int64_t matrix = tile / (cut.across * cut.down);
   const std::int64_t row = tile / cut.across % cut.down * cut.rows;
@@ -90,7 +90,8 @@ void run_tile(const GemmSpec& s, const Operands& o, const Cut& cut, std::int64_t
                 .c_row = s.c.row,
                 .bias = o.bias == nullptr ? nullptr : past(o.bias, column, size),
                 .alpha = s.alpha,
-                .beta = s.beta};
+                .beta = s.beta,
+                .a_scratch = a_scratch};
   p.c = const_cast<std::byte*>(
       past(o.c, matrix * s.c.batch + row * s.c.row + column, size));
   if (o.packed) {
@@ -111,10 +112,12 @@ void run(const GemmSpec& s, const Operands& o, ThreadPool& pool) {
             const_cast<std::byte*>(past(o.c, i * s.c.batch, size)), o.bias);
     });
   }
+  static_assert(kPanelScratch + kGroupScratch <= ThreadPool::kScratchBytes);
   const Cut cut = cut_of(s);
   pool.for_tiles_if(shared, s.batch * cut.across * cut.down,
                     [&](std::int64_t tile, int worker) {
-                      run_tile(s, o, cut, tile, pool.scratch(worker));
+                      std::byte* room = pool.scratch(worker);
+                      run_tile(s, o, cut, tile, room, room + kPanelScratch);
                     });
 }
 
@@ -125,7 +128,7 @@ void gemm_serial(const GemmSpec& s, const void* a, const void* b, void* c,
   if (s.m == 0 || s.n == 0) return;
   if (!has_kernel(s)) return plain(s, a, b, c, bias);
   const Cut whole{s.m, s.n, 1, 1};
-  run_tile(s, {a, b, c, bias, false}, whole, 0, scratch);
+  run_tile(s, {a, b, c, bias, false}, whole, 0, scratch, nullptr);
 }
 
 void gemm(const GemmSpec& s, const void* a, const void* b, void* c, ThreadPool& pool,

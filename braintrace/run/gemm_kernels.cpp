@@ -179,7 +179,7 @@ template <class T>
 struct Tile {
   std::int64_t m, n, k;
   const T* a;
-  std::int64_t a_row, a_col;
+  std::int64_t a_row, a_col, a_group;  // a_group: to the next group of rows
   T* c;
   std::int64_t c_row;
   Finish<T> f;
@@ -210,7 +210,7 @@ void edge_panel(const Tile<T>& t, const Panels<T>& b, std::int64_t column) {
     const bool reads = !f.first || f.beta != T(0);
     for (std::int64_t r = 0; reads && r < rows; ++r)
       std::copy_n(c + r * t.c_row, width, copy + r * kMax);
-    narrow<T>(rows)(t.k, t.a + i * t.a_row, t.a_row, t.a_col, b, copy, kMax, f);
+    narrow<T>(rows)(t.k, t.a + i / group * t.a_group, t.a_row, t.a_col, b, copy, kMax, f);
     for (std::int64_t r = 0; r < rows; ++r)
       std::copy_n(copy + r * kMax, width, c + r * t.c_row);
   }
@@ -231,8 +231,8 @@ void whole_panels(const Tile<T>& t, Panels<T> b, std::int64_t column,
     for (std::int64_t i = 0; i < t.m; i += group) {
       const std::int64_t rows = std::min(group, t.m - i);
       const Micro<T> kernel = several ? wide<T>(rows) : narrow<T>(rows);
-      kernel(t.k, t.a + i * t.a_row, t.a_row, t.a_col, b, t.c + i * t.c_row + column,
-             t.c_row, f);
+      kernel(t.k, t.a + i / group * t.a_group, t.a_row, t.a_col, b,
+             t.c + i * t.c_row + column, t.c_row, f);
     }
     p += step;
     column += step * width;
@@ -265,11 +265,37 @@ void cut_of_k(const Tile<T>& t, const MatrixStrides& s, const T* b, bool packed,
   }
 }
 
+// A lies along its columns: its groups of rows one after the other, so that a kernel
+// reads from few pages.
+template <class T>
+void pack_groups(Tile<T>& t, T* to) {
+  const std::int64_t group = group_size(t.m);
+  for (std::int64_t q = 0; q < t.k; ++q) {
+    const T* from = t.a + q * t.a_col;
+    for (std::int64_t i = 0; i < t.m; i += group) {
+      T* row = to + i * t.k + q * group;
+      const std::int64_t rows = std::min(group, t.m - i);
+      if (rows == kRows) {
+        for (std::int64_t r = 0; r < kRows; ++r) row[r] = from[i + r];
+        continue;
+      }
+      for (std::int64_t r = 0; r < rows; ++r) row[r] = from[i + r];
+    }
+  }
+  t.a = to;
+  t.a_col = group;
+  t.a_group = group * t.k;
+}
+
 template <class T>
 void tile_product(const TileProduct& p, std::byte* scratch) {
   const auto* a = static_cast<const T*>(p.a);
   const auto* b = static_cast<const T*>(p.b);
   T* panel = reinterpret_cast<T*>(scratch);
+  const std::int64_t group = group_size(p.m);
+  // Copies pay when the columns of C are many beside the cost of one.
+  const bool turned = p.a_scratch && p.a_strides.row == 1 && p.a_strides.col != 1 &&
+                      p.m > kRows && p.n >= 8 * lanes<T>();
   for (std::int64_t from = 0; from < p.k || from == 0; from += kDepth) {
     Tile<T> t{p.m,
               p.n,
@@ -277,10 +303,12 @@ void tile_product(const TileProduct& p, std::byte* scratch) {
               a + from * p.a_strides.col,
               p.a_strides.row,
               p.a_strides.col,
+              group * p.a_strides.row,
               static_cast<T*>(p.c),
               p.c_row,
               {static_cast<T>(p.alpha), static_cast<T>(p.beta), from == 0,
                static_cast<const T*>(p.bias)}};
+    if (turned) pack_groups(t, reinterpret_cast<T*>(p.a_scratch));
     if (p.packed_panel != 0) {
       cut_of_k(t, p.b_strides, b + from * 2 * lanes<T>(), true, p.packed_panel, panel);
     } else {

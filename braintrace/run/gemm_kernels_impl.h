@@ -24,7 +24,11 @@ struct TileProduct {
   std::int64_t c_row;
   const void* bias;  // or null
   double alpha, beta;
+  // Room for a copy of A (kGroupScratch), or null.
+  std::byte* a_scratch = nullptr;
 };
+inline constexpr std::int64_t kTileRows = 192;  // of a tile that has this room
+inline constexpr std::size_t kGroupScratch = kTileRows * kDepth * sizeof(double);
 
 // f32 or f64. `scratch` holds kPanelScratch bytes.
 void gemm_tile(DType dtype, const TileProduct& p, std::byte* scratch);

@@ -82,9 +82,10 @@ struct Plan::State {
   std::vector<Array> spare_outputs;  // for outputs that the caller still reads as inputs
 
   State(const Graph& g, const PlanOptions& options);
-  void bind_inputs(std::span<const Array> inputs);
-  void bind_outputs(std::span<const Array> inputs, std::vector<Array>& outputs);
-  void take_output(std::span<const Array> inputs, std::size_t o, Array& out);
+  void bind_inputs(std::span<const Array* const> inputs);
+  void bind_outputs(std::span<const Array* const> inputs, std::vector<Array>& outputs);
+  void take_output(std::span<const Array* const> inputs, std::size_t o, Array& out);
+  std::vector<const Array*> places;  // of inputs given as a list
 };
 
 Plan::State::State(const Graph& g, const PlanOptions& options)
@@ -116,32 +117,33 @@ Plan::State::State(const Graph& g, const PlanOptions& options)
   }
 }
 
-void Plan::State::bind_inputs(std::span<const Array> inputs) {
+void Plan::State::bind_inputs(std::span<const Array* const> inputs) {
   BT_REQUIRE(inputs.size() == graph.inputs().size(),
              fmt::format("Plan::run: the program has {} inputs, got {}",
                          graph.inputs().size(), inputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Type& want = graph.type(graph.inputs()[i]);
-    BT_REQUIRE_KIND(inputs[i].dtype() == want.dtype && inputs[i].shape() == want.shape,
+    const Array* from = inputs[i];
+    BT_REQUIRE_KIND(from->dtype() == want.dtype && from->shape() == want.shape,
                     ErrorKind::type,
                     fmt::format("Plan::run: input {} must be {}, got {}", i,
-                                to_string(want), to_string(type_of(inputs[i]))));
-    const Array* from = &inputs[i];
-    if (!from->is_contiguous()) from = &(packed_inputs[i] = inputs[i].contiguous());
+                                to_string(want), to_string(type_of(*from))));
+    if (!from->is_contiguous()) from = &(packed_inputs[i] = from->contiguous());
     frame.base[static_cast<std::size_t>(input_buffers[i])] =
         static_cast<std::byte*>(const_cast<void*>(from->raw()));
   }
 }
 
 // Fresh memory for output o: what the caller passed, unless someone else can see it.
-void Plan::State::take_output(std::span<const Array> inputs, std::size_t o, Array& out) {
+void Plan::State::take_output(std::span<const Array* const> inputs, std::size_t o,
+                              Array& out) {
   const Type& t = graph.type(graph.outputs()[o]);
   const auto fits = [&](const Array& a) {
     return a.dtype() == t.dtype && a.shape() == t.shape && a.is_contiguous();
   };
   const int i = paired_input[o];
   if (i >= 0) {
-    const Array& in = inputs[static_cast<std::size_t>(i)];
+    const Array& in = *inputs[static_cast<std::size_t>(i)];
     const bool same = out.raw() == in.raw() && fits(out);
     const bool alone = in.use_count() == (same ? 2 : 1);
     if (program.in_place_of[o] == i && alone && in.is_contiguous()) {
@@ -153,7 +155,7 @@ void Plan::State::take_output(std::span<const Array> inputs, std::size_t o, Arra
   if (!fits(out) || !out.is_unique()) out = Array::uninitialized(t.dtype, t.shape);
 }
 
-void Plan::State::bind_outputs(std::span<const Array> inputs,
+void Plan::State::bind_outputs(std::span<const Array* const> inputs,
                                std::vector<Array>& outputs) {
   outputs.resize(graph.outputs().size());
   for (std::size_t o = 0; o < outputs.size(); ++o) {
@@ -172,6 +174,13 @@ Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 
 void Plan::run(std::span<const Array> inputs, std::vector<Array>& outputs) {
+  std::vector<const Array*>& places = state_->places;
+  places.resize(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) places[i] = &inputs[i];
+  run_at(places, outputs);
+}
+
+void Plan::run_at(std::span<const Array* const> inputs, std::vector<Array>& outputs) {
   state_->bind_inputs(inputs);
   state_->bind_outputs(inputs, outputs);
   const FtzScope flush;

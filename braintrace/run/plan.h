@@ -19,7 +19,7 @@ struct PlanOptions {
   // The caller gives the input up where nobody else holds it; UserError for a pair of
   // different types or an input or output named twice.
   std::vector<std::pair<std::size_t, std::size_t>> in_place = {};
-  bool profile = false;  // describe() then says how long each kernel took
+  bool profile = false;  // describe() then says what each kernel took (CPU time)
 };
 
 class Plan {  // movable; one caller at a time; owns its memory
@@ -35,6 +35,8 @@ class Plan {  // movable; one caller at a time; owns its memory
   // arrays are contiguous and not shared with others. Arrays that serve as input and
   // output at once are recognised.
   void run(std::span<const Array> inputs, std::vector<Array>& outputs);
+  // The same with the inputs where they are: no counts of holders go up.
+  void run_at(std::span<const Array* const> inputs, std::vector<Array>& outputs);
 
   std::string describe() const;  // one line per kernel
   std::int64_t arena_bytes() const;

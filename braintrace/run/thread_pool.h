@@ -55,8 +55,8 @@ class ThreadPool {
   std::unique_ptr<Shared> shared_;
 };
 
-// Work worth waking other threads for, in ns on one thread (spec: 50 us per region).
-inline constexpr double kSharedWork = 50e3;
+// Work worth waking other threads for, in ns on one thread.
+inline constexpr double kSharedWork = 25e3;
 
 // BRAINTRACE_THREADS if it is a number in 1 .. 1024, else the number of cores.
 int default_threads();

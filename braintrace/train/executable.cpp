@@ -18,7 +18,7 @@ PlanOptions plan_options(const StepProgram& p, int threads) {
   const std::vector<Type> types = p.graph.input_types();
   for (std::size_t i = 0; i < p.num_args; ++i)
     if (!is_float(types[i].dtype)) return o;
-  for (std::size_t i = 0; i < p.num_traces; ++i)
+  for (std::size_t i = 0; i < std::min(p.num_traces, p.num_traces_out); ++i)
     o.in_place.emplace_back(p.first_trace() + i, p.first_trace_out() + i);
   return o;
 }
@@ -48,18 +48,22 @@ void Executable::check(std::string_view caller) const {
   BT_INVARIANT(inputs.size() == ids.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Type& want = program_.graph.type(ids[i]);
-    BT_REQUIRE(inputs[i].dtype() == want.dtype && inputs[i].shape() == want.shape,
+    const Array& got = *inputs[i];
+    BT_REQUIRE(got.dtype() == want.dtype && got.shape() == want.shape,
                fmt::format("{}: {} must be {}, got {}", caller, input_name(program_, i),
-                           to_string(want), to_string(type_of(inputs[i]))));
+                           to_string(want), to_string(type_of(got))));
   }
 }
 
 void Executable::run() {
-  for (auto& [leaf, g] : gradients_) g = Array();  // so that outputs can be reused
-  if (engine_->plan)
-    engine_->plan->run(inputs, outputs);
-  else
-    outputs = interpret(program_.graph, inputs);
+  if (lent_) lend();  // outputs take their memory back
+  if (engine_->plan) {
+    engine_->plan->run_at(inputs, outputs);
+    return;
+  }
+  std::vector<Array> copies;
+  for (const Array* a : inputs) copies.push_back(*a);
+  outputs = interpret(program_.graph, copies);
 }
 
 double Executable::loss() const {
@@ -78,12 +82,18 @@ std::string Executable::describe() const {
   return engine_->plan ? engine_->plan->describe() : print(program_.graph);
 }
 
-const StateDict& Executable::gradients() {
-  if (gradients_.empty())
-    for (const std::string& leaf : program_.gradients) gradients_[leaf];
+// Moves the gradients from the outputs to their names, or back.
+void Executable::lend() {
   for (std::size_t i = 0; i < program_.gradients.size(); ++i)
-    gradients_.find(program_.gradients[i])->second =
-        outputs[program_.first_gradient() + i];
+    std::swap(*places_[i], outputs[program_.first_gradient() + i]);
+  lent_ = !lent_;
+}
+
+const StateDict& Executable::gradients() {
+  if (places_.empty())
+    for (const std::string& leaf : program_.gradients)
+      places_.push_back(&gradients_[leaf]);
+  if (!lent_) lend();
   return gradients_;
 }
 

@@ -21,7 +21,10 @@ class Executable {
   // Traces given as inputs come back as outputs in the same memory.
   bool moves_traces_in_place() const { return in_place_; }
 
-  std::vector<Array> inputs, outputs;  // in the order of the program
+  // In the order of the program. Inputs are read where they are; `own` has room for
+  // those nobody else keeps.
+  std::vector<const Array*> inputs;
+  std::vector<Array> own, outputs;
   // UserError, naming `caller`, when an input has a wrong type.
   void check(std::string_view caller) const;
   void run();
@@ -29,14 +32,17 @@ class Executable {
   // Outputs of the last run under names.
   double loss() const;  // summed over a window
   std::span<const Array> results() const;
-  const StateDict& gradients();  // shares memory with the outputs
+  const StateDict& gradients();  // until the next run
   std::string describe() const;  // the kernels, one per line; the program if interpreted
 
  private:
   struct Engine;
   StepProgram program_;
   bool in_place_ = false;
+  void lend();
   StateDict gradients_;
+  std::vector<Array*> places_;  // in gradients_, by gradient
+  bool lent_ = false;           // gradients_ holds them, not the outputs
   std::unique_ptr<Engine> engine_;
 };
 

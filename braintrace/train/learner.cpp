@@ -73,7 +73,7 @@ Values Learner::operator()(const MultiStepData& xs) {
 }
 
 std::vector<Array> Learner::step(const std::vector<Array>& given) {
-  const std::vector<Array> args = impl_->cast(given);
+  const std::span<const Array> args = impl_->cast(given);
   const std::shared_ptr<Executable> e = impl_->evolve_program(args, 0);
   impl_->call(*e, args, {}, "learner.step");
   return {e->results().begin(), e->results().end()};

@@ -109,32 +109,38 @@ void Learner::Impl::rebatch(std::int64_t batch_size) {
 
 void Learner::Impl::forget_programs() {
   programs.clear();
+  step_plans.clear();
   last = nullptr;
 }
 
 void Learner::Impl::clear_traces() {
   broken = false;
   traces.clear();
+  traces_are_zero = true;
   for (const TraceSlot& t : rule->traces()) {
     Type type = t.type;
     if (lanes()) type.shape.insert(type.shape.begin(), *lanes());
+    if (t.initial) traces_are_zero = false;
     if (t.kind == "key" && lanes())
       traces.push_back(lane_keys(*t.initial, *lanes()));
     else if (t.initial)
       traces.push_back(t.initial->broadcast_to(type.shape).contiguous());
-    else
-      traces.push_back(zeros(type.shape, type.dtype));
+    else  // one number until a program reads it: windows may never do
+      traces.push_back(zeros({}, type.dtype).broadcast_to(type.shape));
   }
 }
 
-std::vector<Array> Learner::Impl::cast(const std::vector<Array>& args) const {
+std::span<const Array> Learner::Impl::cast(const std::vector<Array>& args) {
   DType dtype = rule->scalar_dtype();
   for (const Array& e : examples)
     if (is_float(e.dtype())) dtype = e.dtype();
-  std::vector<Array> out;
-  for (const Array& a : args)
-    out.push_back(is_float(a.dtype()) && a.dtype() != dtype ? a.astype(dtype) : a);
-  return out;
+  const auto fits = [&](const Array& a) {
+    return !is_float(a.dtype()) || a.dtype() == dtype;
+  };
+  if (std::all_of(args.begin(), args.end(), fits)) return args;
+  cast_args.clear();
+  for (const Array& a : args) cast_args.push_back(fits(a) ? a : a.astype(dtype));
+  return cast_args;
 }
 
 LossProgram Learner::Impl::trace(const std::vector<Type>& args, const TracedFn& fn,
@@ -203,26 +209,38 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
                                    std::int64_t{1}, window.length);
   }
   const bool multi = rule->meets_at_entry();
-  const std::uint64_t key =
-      mixed(key_of(loss, weights), {7, static_cast<std::uint64_t>(steps), window.carry});
+  const bool fresh = traces_are_zero && steps == window.length;
+  const std::uint64_t key = mixed(
+      key_of(loss, weights), {7, static_cast<std::uint64_t>(steps), window.carry, fresh});
   return cached(key, [&] {
     if (multi)
       return assemble(*rule, windowed(loss, steps),
                       {.gradient = true, .weights = weights, .window = steps});
-    return assemble_window(*rule, loss,
-                           {.steps = steps, .weights = weights, .carry = window.carry});
+    return assemble_window(
+        *rule, loss,
+        {.steps = steps, .weights = weights, .carry = window.carry, .fresh = fresh});
   });
 }
 
-std::shared_ptr<Executable> Learner::Impl::evolve_program(const std::vector<Array>& args,
+std::shared_ptr<Executable> Learner::Impl::evolve_program(std::span<const Array> args,
                                                           std::int64_t window) {
+  const auto fits = [&](const StepPlan& s) {
+    return s.window == window &&
+           std::equal(args.begin(), args.end(), s.types.begin(), s.types.end(),
+                      [](const Array& a, const Type& t) {
+                        return a.dtype() == t.dtype && a.shape() == t.shape;
+                      });
+  };
+  for (const StepPlan& s : step_plans)
+    if (fits(s)) return s.executable;
   std::vector<Type> types;
   for (const Array& a : args) types.push_back(type_of(a));
   StepRequest request{.gradient = false, .lanes = lanes(), .window = window};
   const auto fn = [this](const Values& in) {
     return LossResult{.loss = {}, .results = tracer->splice(in)};
   };
-  return traced(types, fn, request, "learner");
+  step_plans.push_back({types, window, traced(types, fn, request, "learner")});
+  return step_plans.back().executable;
 }
 
 std::shared_ptr<Executable> Learner::Impl::gradient_program(
@@ -257,14 +275,23 @@ void Learner::Impl::bind(Executable& e, std::span<const Array> args,
                                                     caller, p.num_args, args.size()));
   const auto ids = p.graph.inputs();
   e.inputs.resize(ids.size());
-  std::copy(args.begin(), args.end(), e.inputs.begin());
-  std::size_t at = args.size();
-  for (const ProgramLeaf& leaf : p.leaves) e.inputs[at++] = leaf.state->stored(leaf.leaf);
-  for (const Array& t : traces) e.inputs[at++] = t;
+  e.own.resize(ids.size());
+  std::size_t at = 0;
+  for (const Array& a : args) e.inputs[at++] = &a;
+  for (const ProgramLeaf& leaf : p.leaves)
+    e.inputs[at++] = &leaf.state->stored(leaf.leaf);
+  for (std::size_t i = 0; i < p.num_traces; ++i) {
+    if (!traces[i].is_contiguous()) traces[i] = traces[i].contiguous();
+    e.inputs[at++] = &traces[i];
+  }
+  const auto number = [&](std::span<const double> values) {
+    set_numbers(e.own[at], p.graph.type(ids[at]), values);
+    e.inputs[at] = &e.own[at];
+    ++at;
+  };
   for (const std::int64_t n : {calls, trace_steps}) {
     const double value = static_cast<double>(n);
-    set_numbers(e.inputs[at], p.graph.type(ids[at]), {&value, 1});
-    ++at;
+    number({&value, 1});
   }
   for (const RuleInput& r : p.inputs) {
     const auto it = rule_inputs.find(r.name);
@@ -272,12 +299,12 @@ void Learner::Impl::bind(Executable& e, std::span<const Array> args,
         it != rule_inputs.end(), ErrorKind::runtime,
         fmt::format("{}: the rule needs '{}' at every step and none was given", caller,
                     r.name));
-    e.inputs[at++] = it->second;
+    e.inputs[at++] = &it->second;
   }
   if (loss_weights.empty()) return;
   BT_INVARIANT(num_elements(p.graph.type(ids[at]).shape) ==
                static_cast<std::int64_t>(loss_weights.size()));
-  set_numbers(e.inputs[at], p.graph.type(ids[at]), loss_weights);
+  number(loss_weights);
 }
 
 void Learner::Impl::call(Executable& e, std::span<const Array> args,
@@ -289,9 +316,8 @@ void Learner::Impl::call(Executable& e, std::span<const Array> args,
   last = &e;
   bind(e, args, loss_weights, caller);
   e.check(caller);
-  const bool in_place = e.moves_traces_in_place() && !options.learning.check_finite;
-  if (in_place)
-    for (Array& t : traces) t = Array();  // the program is the only holder now
+  const bool in_place = e.program().num_traces > 0 && e.moves_traces_in_place() &&
+                        !options.learning.check_finite;
   broken = in_place;
   e.run();
   broken = false;
@@ -312,17 +338,15 @@ void Learner::Impl::commit(Executable& e) {
   for (std::size_t k = 0; k < p.leaves.size(); ++k) {
     const ProgramLeaf& leaf = p.leaves[k];
     if (!leaf.exit) continue;
+    Array& old = e.own[p.num_args + k];
+    old = leaf.state->stored(leaf.leaf);
     leaf.state->store(leaf.leaf, e.outputs[*leaf.exit]);
-    std::swap(e.outputs[*leaf.exit], e.inputs[p.num_args + k]);
+    std::swap(e.outputs[*leaf.exit], old);
   }
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    traces[i] = std::move(e.outputs[p.first_trace_out() + i]);
-    e.outputs[p.first_trace_out() + i] = std::move(e.inputs[p.first_trace() + i]);
-    if (e.outputs[p.first_trace_out() + i].raw() == traces[i].raw())
-      e.outputs[p.first_trace_out() + i] = Array();
-  }
-  for (Array& a : e.inputs)
-    if (!a.is_unique()) a = Array();
+  if (p.num_traces_out == 0 && !traces_are_zero && !traces.empty()) clear_traces();
+  traces_are_zero = traces_are_zero && p.num_traces_out == 0;
+  for (std::size_t i = 0; i < p.num_traces_out; ++i)
+    std::swap(traces[i], e.outputs[p.first_trace_out() + i]);
   calls += p.calls;
   trace_steps += p.steps;
 }

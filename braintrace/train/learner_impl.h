@@ -18,23 +18,31 @@ struct Learner::Impl {
   std::vector<Array> examples;
   std::unique_ptr<CompiledRule> rule;
   std::vector<Array> traces;
+  bool traces_are_zero = false;
   std::int64_t calls = 0, trace_steps = 0;
   bool broken = false;  // a run failed while it held the only copy of the traces
   std::map<std::string, Array> rule_inputs;
   std::map<std::uint64_t, std::shared_ptr<Executable>> programs;  // by structural hash
   const Executable* last = nullptr;                               // of the newest call
-  LossTracer* tracer = nullptr;  // while a loss is traced
+  struct StepPlan {
+    std::vector<Type> types;
+    std::int64_t window;
+    std::shared_ptr<Executable> executable;
+  };
+  std::vector<StepPlan> step_plans;  // of steps without a loss, by their arguments
+  std::vector<Array> cast_args;      // of the call that runs
+  LossTracer* tracer = nullptr;      // while a loss is traced
   bool tracing_window = false;
 
   void compile(const std::vector<Array>& args);
   void rebatch(std::int64_t batch_size);
   void clear_traces();
   void forget_programs();
-  // Float arguments take the element type of the compiled ones.
-  std::vector<Array> cast(const std::vector<Array>& args) const;
+  // Float arguments take the element type of the compiled ones. Until the next call.
+  std::span<const Array> cast(const std::vector<Array>& args);
   std::optional<std::int64_t> lanes() const;
 
-  std::shared_ptr<Executable> evolve_program(const std::vector<Array>& args,
+  std::shared_ptr<Executable> evolve_program(std::span<const Array> args,
                                              std::int64_t window);
   std::shared_ptr<Executable> gradient_program(const std::vector<Type>& args,
                                                const TracedFn& fn,

@@ -36,7 +36,7 @@ std::vector<TraceView> Learner::etraces(TraceSpace space) const {
     return out;
   }
   for (std::size_t i = 0; i < impl_->traces.size(); ++i)
-    out.push_back({impl_->rule->traces()[i], impl_->traces[i]});
+    out.push_back({impl_->rule->traces()[i], impl_->traces[i].contiguous()});
   return out;
 }
 
@@ -66,6 +66,7 @@ void Learner::set_etrace(const std::string& name, const Array& value) {
         fmt::format("set_etrace: {} has shape {}, got {}", name,
                     to_string(impl_->traces[i].shape()), to_string(value.shape())));
     impl_->traces[i] = value.astype(impl_->traces[i].dtype()).contiguous();
+    impl_->traces_are_zero = false;
     return;
   }
   throw UserError(fmt::format("set_etrace: no trace '{}'", name));

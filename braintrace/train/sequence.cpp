@@ -108,7 +108,8 @@ class GradDriver {
     windowed_ = use_windows();
     for (std::int64_t t = 0; t < length_;) {
       const std::int64_t count = windowed_ ? window_at(t, fetch) : chunk_;
-      call(t, count, learner_.cast(fetch(t, count, windowed_ || chunk_ > 1)));
+      const std::vector<Array> args = fetch(t, count, windowed_ || chunk_ > 1);
+      call(t, count, learner_.cast(args));
       t += count;
       result_.steps = t;
       if (options_.progress && !options_.progress(t, length_)) break;
@@ -143,7 +144,8 @@ class GradDriver {
 
   std::vector<Type> step_types(const Fetch& fetch, std::int64_t t) const {
     std::vector<Type> types;
-    for (const Array& a : learner_.cast(fetch(t, 1, false))) types.push_back(type_of(a));
+    const std::vector<Array> args = fetch(t, 1, false);
+    for (const Array& a : learner_.cast(args)) types.push_back(type_of(a));
     return types;
   }
 
@@ -157,7 +159,7 @@ class GradDriver {
     return program_->program().steps;
   }
 
-  void call(std::int64_t t, std::int64_t count, const std::vector<Array>& args) {
+  void call(std::int64_t t, std::int64_t count, std::span<const Array> args) {
     if (!program_) {
       std::vector<Type> types;
       for (const Array& a : args) types.push_back(type_of(a));
@@ -317,10 +319,10 @@ std::vector<Array> Learner::etrace_evolve(const std::vector<Array>& sequences,
     std::vector<Array> args;
     for (const Array& s : sequences)
       args.push_back(chunk > 1 ? rows(s, t, chunk).contiguous() : row(s, t).contiguous());
-    args = impl_->cast(args);
+    const std::span<const Array> given = impl_->cast(args);
     const std::shared_ptr<Executable> e =
-        impl_->evolve_program(args, chunk > 1 ? chunk : 0);
-    impl_->call(*e, args, {}, "etrace_evolve");
+        impl_->evolve_program(given, chunk > 1 ? chunk : 0);
+    impl_->call(*e, given, {}, "etrace_evolve");
     const std::span<const Array> out = e->results();
     if (!options.return_outputs) continue;
     outputs.resize(out.size());

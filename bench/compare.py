@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times braintrace 0.2.6 (PyPI) and this library on the same models and sizes, in turn.
+
+    python3 bench/compare.py            # a few minutes
+    python3 bench/compare.py --full     # all rows of the table, more rounds
+
+The original is installed into its own environment (build/compare-env) on the first run. Before
+anything is timed, gradients are compared: ours in compat mode with the original's, and our default
+mode at one step with our own back-propagation.
+"""
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / "build" / "compare-env"
+
+
+@dataclass
+class Case:
+    model: str
+    n: int
+    batch: int
+    algorithm: str
+    steps: int
+    window: int
+    full: bool = False  # only with --full
+    mode: str = "window"
+
+    @property
+    def n_in(self):
+        return 100 if self.model == "lif" else 10
+
+    @property
+    def text(self):
+        kind = self.mode if self.mode != "window" else (
+            "one window" if self.window >= self.steps else f"carried, {self.window}")
+        return f"{self.model} {self.algorithm} N={self.n} B={self.batch}, {kind}"
+
+
+CASES = [
+    Case("gru", 128, 16, "d_rtrl", 100, 100),
+    Case("gru", 256, 16, "d_rtrl", 100, 50),
+    Case("gru", 256, 16, "d_rtrl", 100, 100),
+    Case("gru", 512, 16, "d_rtrl", 100, 100, full=True),
+    Case("gru", 256, 64, "d_rtrl", 100, 100, full=True),
+    Case("gru", 32, 1, "d_rtrl", 100, 100),
+    Case("gru", 128, 1, "d_rtrl", 100, 100),
+    Case("gru", 256, 1, "d_rtrl", 100, 100),
+    Case("gru", 512, 1, "d_rtrl", 100, 100, full=True),
+    Case("gru", 256, 16, "d_rtrl", 100, 1, mode="online"),
+    Case("lif", 100, 32, "pp_prop", 200, 50),
+    Case("lif", 400, 32, "pp_prop", 200, 50),
+    Case("lif", 400, 1, "pp_prop", 200, 50),
+    Case("lif", 1000, 32, "pp_prop", 100, 50, full=True),
+    Case("lif", 400, 1, "d_rtrl", 100, 100),
+    Case("lif", 400, 32, "d_rtrl", 20, 20),
+    Case("lif", 400, 32, "d_rtrl", 100, 50, full=True),
+]
+
+
+def enter_environment():
+    """Runs this script again where the original is installed."""
+    python = ENVIRONMENT / "bin" / "python"
+    if Path(sys.prefix) == ENVIRONMENT:
+        return
+    if not python.exists():
+        print(f"installing braintrace==0.2.6 into {ENVIRONMENT.relative_to(ROOT)}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "braintrace==0.2.6", "jax[cpu]"],
+                       check=True)
+    os.execv(python, [str(python), __file__, *sys.argv[1:]])
+
+
+class Original:
+    """The reference's side: models, weights, timed runs."""
+
+    def __init__(self):
+        warnings.filterwarnings("ignore")
+        import brainstate
+        import braintools
+        import braintrace
+        import brainunit as u
+        import jax
+        import jax.numpy as jnp
+        self.bs, self.tools, self.bt, self.u = brainstate, braintools, braintrace, u
+        self.jax, self.jnp = jax, jnp
+        brainstate.environ.set(dt=1.0 * u.ms)
+
+    def model(self, case):
+        bs, bt, u, init, jnp = self.bs, self.bt, self.u, self.tools.init, self.jnp
+
+        class Gru(bs.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = bt.nn.GRUCell(case.n_in, case.n)
+                self.out = bt.nn.Linear(case.n, 10)
+
+            def update(self, x):
+                return self.out(self.rnn(x))
+
+        class Lif(bs.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.neu = bt.nn.LIF(case.n, tau=20 * u.ms, V_th=1 * u.mV)
+                self.lin = bt.nn.Linear(case.n_in + case.n, case.n,
+                                        w_init=init.KaimingNormal(scale=2.0, unit=u.mA),
+                                        b_init=init.ZeroInit(unit=u.mA))
+                self.syn = bt.nn.Expon(case.n, tau=10 * u.ms,
+                                       g_initializer=init.ZeroInit(unit=u.mA))
+                self.out = bt.nn.LeakyRateReadout(case.n, 10, tau=10 * u.ms)
+
+            def update(self, x):
+                z = jnp.concatenate([x, self.neu.get_spike()], -1)
+                return self.out(self.neu(self.syn(self.lin(z))))
+
+        return Lif() if case.model == "lif" else Gru()
+
+    def data(self, case, seed=1):
+        import numpy as np
+        rng = np.random.default_rng(seed)
+        shape = (case.steps, case.batch, case.n_in)
+        xs = rng.random(shape) < 0.1 if case.model == "lif" else rng.standard_normal(shape)
+        ys = rng.standard_normal((case.steps, case.batch, 10))
+        return xs.astype("float32"), ys.astype("float32")
+
+    def learner(self, model, case):
+        algorithm = {"d_rtrl": self.bt.D_RTRL, "pp_prop": self.bt.pp_prop}[case.algorithm]
+        options = {"decay_or_rank": 0.9} if case.algorithm == "pp_prop" else {}
+        xs, _ = self.data(case)
+        return self.bt.compile(model, algorithm, self.jnp.asarray(xs[0]),
+                               batch_size=case.batch, **options)
+
+    def gradient(self, learner, xs, ys):
+        return learner.etrace_grad(
+            xs, ys, step_fn=lambda x, y: self.jnp.mean((learner(x) - y) ** 2), reduction="sum")
+
+    def timer(self, case):
+        """A function that runs the sequence once and returns seconds per step."""
+        learner = self.learner(self.model(case), case)
+        xs, ys = map(self.jnp.asarray, self.data(case))
+        run = self.bs.transform.jit(lambda a, b: self.gradient(learner, a, b))
+        self.jax.block_until_ready(run(xs, ys))
+
+        def once():
+            start = time.perf_counter()
+            self.jax.block_until_ready(run(xs, ys))
+            return (time.perf_counter() - start) / case.steps
+
+        return once
+
+
+class Ours:
+    def __init__(self, program, threads):
+        self.program, self.threads = program, threads
+
+    def run(self, case, repeat, *more):
+        command = [self.program, "bench", "--model", case.model, "--n-in", case.n_in, "--n-rec",
+                   case.n, "--n-out", 10, "--batch", case.batch, "--steps", case.steps,
+                   "--algorithm", case.algorithm, "--mode", case.mode, "--window", case.window,
+                   "--threads", self.threads, "--repeat", repeat, "--json", *more]
+        out = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
+        return json.loads(out.stdout.strip().splitlines()[-1])
+
+
+def relative(a, b):
+    import numpy as np
+    a, b = np.asarray(a, "float64"), np.asarray(b, "float64")
+    return float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30))
+
+
+def check_gradients(original, package):
+    """(worst difference in compat, worst difference of the default from BPTT at one step)."""
+    sys.path.insert(0, str(package))
+    import braintrace_cpp as bt
+    import numpy as np
+
+    class Net(bt.nn.Module):
+        def __init__(self, case):
+            super().__init__()
+            self.rnn = bt.nn.GRUCell(case.n_in, case.n)
+            self.out = bt.nn.Linear(case.n, 10)
+
+        def update(self, x):
+            return self.out(self.rnn(x))
+
+    case = Case("gru", 24, 4, "d_rtrl", 12, 12)
+    reference = original.model(case)
+    learner = original.learner(reference, case)
+    weights = {path: {k: np.asarray(v) for k, v in state.value.items()}
+               for path, state in reference.states(original.bs.ParamState).items()}
+    xs, ys = original.data(case)
+    want = original.gradient(learner, original.jnp.asarray(xs), original.jnp.asarray(ys))
+
+    def ours(algorithm, steps, **options):
+        model = Net(case)
+        mine = bt.compile(model, algorithm, bt.zeros((case.batch, case.n_in)),
+                          batch_size=case.batch, **options)
+        for path, value in weights.items():
+            model.states()[path].value = value
+        return mine.etrace_grad(xs[:steps], ys[:steps], reduction="sum",
+                                step_fn=lambda x, y: bt.mse(mine(x), y))
+
+    compat = ours(bt.D_RTRL, case.steps, compat=True)
+    worst = max(relative(compat["/".join(path) + "/" + k], v)
+                for path, leaves in want.items() for k, v in leaves.items()
+                if np.linalg.norm(v) > 0)
+    default, bptt = ours(bt.D_RTRL, 1), ours(bt.BPTT, 1)
+    return worst, max(relative(default[k], bptt[k]) for k in bptt)
+
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
+                  if line.startswith("model name")), platform.processor())
+    return (f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
+            f"load {os.getloadavg()[0]:.1f} at the start")
+
+
+def compare(case, original, ours, rounds):
+    theirs = original.timer(case) if case.mode == "window" else original.timer(
+        Case(**{**case.__dict__, "mode": "window"}))
+    reference, mine = [], []
+    for _ in range(rounds):
+        reference.append(min(theirs() for _ in range(2)))
+        mine.append(ours.run(case, 3))
+    best = min(mine, key=lambda r: r["step_us_min"])
+    reference.sort()
+    medians = sorted(r["step_us_median"] for r in mine)
+    return {"case": case.text, "original_us": reference[0] * 1e6,
+            "original_median_us": reference[len(reference) // 2] * 1e6,
+            "ours_us": best["step_us_min"], "ours_median_us": medians[len(medians) // 2],
+            "cpu_us": min(r["step_cpu_us"] for r in mine),
+            "products_us": best["gemm_bound_us"], "rate": best["spike_rate"]}
+
+
+HEADER = """\
+| workload (us per step; ours: default mode) | original | ours | ratio | medians | CPU, all threads | its products alone |
+|---|---|---|---|---|---|---|"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="all rows, more rounds")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument("--program", default=ROOT / "build/release/bin/braintrace")
+    parser.add_argument("--package", default=ROOT / "build/release/python")
+    args = parser.parse_args()
+    enter_environment()
+    print(f"{machine()}, {args.threads} threads of ours", flush=True)
+    original = Original()
+    compat, exact = check_gradients(original, args.package)
+    print(f"gradients: compat against the original {compat:.1e}, default against "
+          f"BPTT at one step {exact:.1e}", flush=True)
+    if compat > 1e-4 or exact > 1e-4:
+        sys.exit("gradients differ: nothing is timed")
+    ours = Ours(args.program, args.threads)
+    print(HEADER, flush=True)
+    for case in CASES:
+        if (case.full and not args.full) or args.only not in case.text:
+            continue
+        r = compare(case, original, ours, args.rounds or (5 if args.full else 3))
+        print(f"| {r['case']} | {r['original_us']:.1f} | {r['ours_us']:.1f} | "
+              f"{r['original_us'] / r['ours_us']:.1f}x | {r['original_median_us']:.1f} / "
+              f"{r['ours_median_us']:.1f} | {r['cpu_us']:.1f} | {r['products_us']:.1f} |",
+              flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The vector code behind gemm_events: lists of nonzeros, and rows of B added up by them.
+#include <cstddef>
+#include <cstdint>
+
+#include "braintrace/run/gemm.h"
+
+namespace braintrace {
+
+// k is cut here, so that a block of B stays in the first-level cache.
+inline constexpr std::int64_t kEventDepth = 96;
+// Columns of C one call works on.
+inline constexpr std::int64_t kEventColumns = 64;
+
+// Places of the nonzeros of one cut of A, row by row; a row's list has kEventDepth
+// entries.
+struct EventLists {
+  std::uint16_t* places;
+  std::uint16_t* counts;  // by row
+};
+
+// The nonzeros of A [m, k], k at most kEventDepth.
+void list_events(DType dtype, const GemmSpec& spec, const void* a, std::int64_t k,
+                 const EventLists& lists);
+
+// C [m, columns] = alpha A B + (first: beta C + bias, else C), for one cut of k. Needs:
+// unit column strides of B and C.
+struct EventProduct {
+  std::int64_t m, columns;
+  const void* a;
+  MatrixStrides a_strides;
+  const void* b;
+  std::int64_t b_row;
+  void* c;
+  std::int64_t c_row;
+  const void* bias;  // or null
+  double alpha, beta;
+  bool first;
+};
+void add_events(DType dtype, const EventProduct& p, const EventLists& lists);
+
+}  // namespace braintrace
