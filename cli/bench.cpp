@@ -179,6 +179,7 @@ class Bench {
         first);
     compile_s_ += seconds_since(start);
     Optimizer optimizer(SGD{.lr = 1e-4});
+    optimizer.attach(*model_);
     std::vector<std::vector<Array>> data;
     for (std::int64_t t = 0; t < request_.steps; ++t)
       data.push_back({row(xs_, t).contiguous(), row(ys_, t).contiguous()});
@@ -191,7 +192,7 @@ class Bench {
       for (const std::vector<Array>& args : data) {
         const auto call = Clock::now();
         const StepGradient g = learner_->step_grad(args, handle);
-        if (request_.mode == "online") optimizer.update(*model_, *g.gradients);
+        if (request_.mode == "online") optimizer.update(*g.gradients);
         if (i > 0) latency.push_back(seconds_since(call));
       }
       note_cpu(i, cpu);

@@ -88,15 +88,19 @@ const Array& State::stored(std::size_t leaf) const {
 }
 
 void State::store(std::size_t leaf, const Array& a) {
-  const Type want = type_of(stored(leaf));
-  BT_REQUIRE(a.shape() == want.shape,
+  const Array& now = stored(leaf);
+  BT_REQUIRE(a.shape() == now.shape(),
              fmt::format("state '{}': shape must stay {}, got {}", name_,
-                         to_string(want.shape), to_string(a.shape())));
-  const bool converts = is_float(a.dtype()) && is_float(want.dtype);
-  BT_REQUIRE_KIND(a.dtype() == want.dtype || converts, ErrorKind::type,
+                         to_string(now.shape()), to_string(a.shape())));
+  const bool same = a.dtype() == now.dtype();
+  const bool converts = is_float(a.dtype()) && is_float(now.dtype());
+  BT_REQUIRE_KIND(same || converts, ErrorKind::type,
                   fmt::format("state '{}': needs {}, got {}", name_,
-                              to_string(want.dtype), to_string(a.dtype())));
-  arrays_[leaf] = a.astype(want.dtype).contiguous();
+                              to_string(now.dtype()), to_string(a.dtype())));
+  if (same && a.is_contiguous())
+    arrays_[leaf] = a;  // allocates nothing: streams call this at every step
+  else
+    arrays_[leaf] = a.astype(now.dtype()).contiguous();
 }
 
 Value State::read(std::size_t leaf) {

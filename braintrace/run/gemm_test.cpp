@@ -237,6 +237,24 @@ TEST_CASE("sparse left factors give the product, below and above the break-even"
   }
 }
 
+TEST_CASE("a long sum of events is decided part by part") {
+  ThreadPool one(1), two(2);
+  Problem<double> p({.m = 300, .n = 70, .k = 4000, .beta = 1}, Lies::by_column,
+                    Lies::by_row, Lies::by_row, 0.95);
+  // The second third is full.
+  for (std::int64_t q = 1728; q < 3000; ++q)
+    for (std::int64_t i = 0; i < 300; ++i)
+      p.a[static_cast<std::size_t>(i * p.s.a.row + q * p.s.a.col)] = 0.25;
+  std::vector<double> c = p.c, d = p.c, e = p.c;
+  gemm_events(p.s, p.a.data(), p.b.data(), c.data(), one, p.bias.data());
+  gemm_events(p.s, p.a.data(), p.b.data(), d.data(), two, p.bias.data());
+  gemm(p.s, p.a.data(), p.b.data(), e.data(), one, p.bias.data());
+  CHECK(c == d);
+  double far = 0;
+  for (std::size_t i = 0; i < c.size(); ++i) far = std::max(far, std::abs(c[i] - e[i]));
+  CHECK(far < 4000 * tol::f64);
+}
+
 TEST_CASE("few events skip infinite weights") {
   ThreadPool pool;
   Problem<float> p({.m = 2, .n = 3, .k = 40}, Lies::by_row, Lies::by_row, Lies::by_row,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -64,7 +63,15 @@ struct Update {
   double lr;
   T* w;
   const T* g;
-  std::function<T*(const char*)> moment;  // zeros when new
+  std::map<std::string, StateDict>& moments;
+  const std::string& path;
+  const Array& like;
+
+  T* moment(const char* name) const {  // zeros when new
+    Array& a = moments[name].try_emplace(path, like.dtype(), like.shape()).first->second;
+    if (a.dtype() != like.dtype()) a = a.astype(like.dtype());
+    return a.mutable_data<T>();
+  }
 };
 
 template <class T>
@@ -155,11 +162,7 @@ void apply(const Lion& r, const Update<T>& u) {
   }
 }
 
-void check_pair(const StateDict& params, const std::string& path, const Array& g) {
-  const auto it = params.find(path);
-  BT_REQUIRE(it != params.end(),
-             fmt::format("Optimizer::update: there is no parameter '{}'", path));
-  const Array& w = it->second;
+void check_pair(const Array& w, const std::string& path, const Array& g) {
   BT_REQUIRE_KIND(is_float(w.dtype()) && is_float(g.dtype()), ErrorKind::type,
                   fmt::format("Optimizer::update: '{}' must be f32 or f64, got {} with "
                               "gradient {}",
@@ -193,7 +196,12 @@ double Optimizer::learning_rate() const {
 }
 
 StateDict Optimizer::update(const StateDict& params, const StateDict& grads) {
-  for (const auto& [path, g] : grads) check_pair(params, path, g);
+  for (const auto& [path, g] : grads) {
+    const auto it = params.find(path);
+    BT_REQUIRE(it != params.end(),
+               fmt::format("Optimizer::update: there is no parameter '{}'", path));
+    check_pair(it->second, path, g);
+  }
   StateDict clipped = grads;
   if (options_.clip_norm) clipped = clip_grad_norm(clipped, *options_.clip_norm);
   if (options_.clip_value) clipped = clip_grad_value(clipped, *options_.clip_value);
@@ -202,25 +210,63 @@ StateDict Optimizer::update(const StateDict& params, const StateDict& grads) {
   StateDict out;
   for (const auto& [path, gradient] : clipped) {
     Array w = params.at(path).contiguous();
-    const Array g = gradient.astype(w.dtype()).contiguous();
-    const auto run = [&]<class T>(T) {
-      const auto moment = [&](const char* name) {
-        Array& a = moments_[name].try_emplace(path, w.dtype(), w.shape()).first->second;
-        if (a.dtype() != w.dtype()) a = a.astype(w.dtype());
-        return a.mutable_data<T>();
-      };
-      const Update<T> u{w.size(),    num_updates_, lr, w.mutable_data<T>(),
-                        g.data<T>(), moment};
-      std::visit([&](const auto& r) { apply(r, u); }, rule_);
-    };
-    w.dtype() == DType::f64 ? run(double{}) : run(float{});
+    move(path, w, gradient, lr);
     out.emplace(path, std::move(w));
   }
   return out;
 }
 
+void Optimizer::move(const std::string& path, Array& w, const Array& gradient,
+                     double lr) {
+  const bool ready = gradient.dtype() == w.dtype() && gradient.is_contiguous();
+  std::optional<Array> converted;
+  if (!ready) converted = gradient.astype(w.dtype()).contiguous();
+  const Array& g = ready ? gradient : *converted;
+  const auto run = [&]<class T>(T) {
+    const Update<T> u{w.size(),    num_updates_, lr,   w.mutable_data<T>(),
+                      g.data<T>(), moments_,     path, w};
+    std::visit([&](const auto& r) { apply(r, u); }, rule_);
+  };
+  w.dtype() == DType::f64 ? run(double{}) : run(float{});
+}
+
 void Optimizer::update(Module& model, const StateDict& grads) {
   braintrace::load_state_dict(model, update(braintrace::state_dict(model), grads));
+}
+
+void Optimizer::attach(Module& model) {
+  attached_.clear();
+  for (const NamedState& s : collect_states(model))
+    for (std::size_t k = 0; k < s.state->num_leaves(); ++k) {
+      const std::string& key = s.state->spec(k).key;
+      attached_[to_slashes(key.empty() ? s.path : s.path.child(key))] = {s.state, k};
+    }
+}
+
+void Optimizer::update(const StateDict& grads) {
+  BT_REQUIRE(!attached_.empty(), "Optimizer::update: no model; call attach(model) first");
+  if (options_.clip_norm || options_.clip_value) {
+    StateDict params;
+    for (const auto& [path, g] : grads)
+      if (const auto it = attached_.find(path); it != attached_.end())
+        params.emplace(path, it->second.state->stored(it->second.leaf));
+    for (const auto& [path, w] : update(params, grads))
+      attached_.at(path).state->store(attached_.at(path).leaf, w);
+    return;
+  }
+  for (const auto& [path, g] : grads) {
+    const auto it = attached_.find(path);
+    BT_REQUIRE(it != attached_.end(),
+               fmt::format("Optimizer::update: there is no parameter '{}'", path));
+    check_pair(it->second.state->stored(it->second.leaf), path, g);
+  }
+  const double lr = learning_rate();
+  ++num_updates_;
+  for (const auto& [path, g] : grads) {
+    const Attached& a = attached_.find(path)->second;
+    // In the state's own array: a copy that is stored back would cost another pass.
+    move(path, const_cast<Array&>(a.state->stored(a.leaf)), g, lr);
+  }
 }
 
 StateDict Optimizer::state_dict() const {

@@ -79,6 +79,11 @@ class Optimizer {
   // are checked before anything changes. Paths without a gradient keep their moments.
   StateDict update(const StateDict& params, const StateDict& grads);
   void update(Module& model, const StateDict& grads);
+  // For a step after every step: looks the model's parameters up once; update(grads) then
+  // moves them where they are and allocates nothing from the second time on. The model
+  // must outlive this use. UserError without attach().
+  void attach(Module& model);
+  void update(const StateDict& grads);
 
   double learning_rate() const;  // of the next update
   void advance_schedule() { ++schedule_count_; }
@@ -94,6 +99,13 @@ class Optimizer {
   std::int64_t num_updates_ = 0;
   std::int64_t schedule_count_ = 0;
   std::map<std::string, StateDict> moments_;  // by name, then by path
+  struct Attached {
+    State* state;
+    std::size_t leaf;
+  };
+  std::map<std::string, Attached> attached_;  // by path
+
+  void move(const std::string& path, Array& w, const Array& gradient, double lr);
 };
 
 }  // namespace braintrace

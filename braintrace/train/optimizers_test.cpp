@@ -115,6 +115,33 @@ TEST_CASE("a model is updated in place, parameters without gradient stay") {
   CHECK(state_dict(m).at("weight/bias") == zeros({1}));
 }
 
+TEST_CASE("an attached model moves as a given one, with and without clipping") {
+  const StateDict grads = {{"weight/bias", full({3}, 2)},
+                           {"weight/weight", full({2, 3}, 3)}};
+  for (const OptimizerOptions& o :
+       {OptimizerOptions{}, OptimizerOptions{.clip_norm = 1, .clip_value = 0.5}}) {
+    nn::Linear a(2, 3), b(2, 3);
+    init_all_states(a, {.seed = 4});
+    init_all_states(b, {.seed = 4});
+    Optimizer given(Adam{.lr = 0.1}, o), attached(Adam{.lr = 0.1}, o);
+    CHECK_THROWS_WITH_AS(attached.update(grads),
+                         "Optimizer::update: no model; call attach(model) first",
+                         UserError);
+    attached.attach(b);
+    const Array before = state_dict(b).at("weight/weight");
+    for (int t = 0; t < 3; ++t) {
+      given.update(a, grads);
+      attached.update(grads);
+    }
+    CHECK(state_dict(a) == state_dict(b));
+    CHECK(given.state_dict() == attached.state_dict());
+    CHECK_FALSE(before == state_dict(b).at("weight/weight"));
+    CHECK_THROWS_WITH_AS(attached.update({{"weight/nothing", full({3}, 2)}}),
+                         "Optimizer::update: there is no parameter 'weight/nothing'",
+                         UserError);
+  }
+}
+
 TEST_CASE("saved optimiser state resumes exactly") {
   for (const auto& [name, rule] : recorded()) {
     Optimizer whole(rule), first(rule), second(rule);

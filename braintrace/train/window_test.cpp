@@ -57,7 +57,16 @@ void compare(const Run& got, const Run& want, double tolerance) {
                 tolerance);
 }
 
-std::vector<Case> cases() { return {{"two_layer_gru", "d_rtrl", 10, 5}}; }
+// Two states per unit, enough units to be taken apart.
+const char* spiking =
+    R"({"model": {"kind": "lif_net", "n_in": 6, "n_rec": 20, "n_out": 4, "V_th": 0.2}})";
+
+std::vector<Case> cases() {
+  return {{"two_layer_gru", "d_rtrl", 10, 5},
+          {spiking, "d_rtrl", 6, 4},
+          {spiking, "eprop", 6, 4},
+          {spiking, "pp_prop", 6, 4, {.decay_or_rank = 0.9}}};
+}
 
 }  // namespace
 
@@ -76,5 +85,38 @@ TEST_CASE("a window gives the numbers of its steps") {
     }
     compare(run(c, 3, {}, ExecutorKind::plan), want, 1e-10);
     compare(run(c, 1, {}, ExecutorKind::plan), want, 1e-10);
+  }
+}
+
+TEST_CASE("a sequence that ends with its window leaves zero traces") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.model);
+    CAPTURE(c.algorithm);
+    const auto model = nn::build_model(c.model);
+    const auto other = nn::build_model(c.model);
+    const LearnerOptions options{.batch_size = 2, .seed = 3, .dtype = DType::f64};
+    const Algorithm algorithm = algorithm_by_name(c.algorithm, c.args);
+    Learner learner = compile(*model, algorithm, numbers({2, c.n_in}, 1), options);
+    Learner stepwise = compile(*other, algorithm, numbers({2, c.n_in}, 1), options);
+    const Array xs = numbers({7, 2, c.n_in}, 2), ys = numbers({7, 2, c.n_out}, 3);
+    const auto loss = [](Learner& l) {
+      return [&l](const Value& x, const Value& y) { return mse(l(x), y); };
+    };
+    for (int round = 0; round < 2; ++round) {
+      const GradResult got = learner.etrace_grad(
+          xs, ys, loss(learner),
+          {.window = 7, .carry_traces = false, .reduction = Reduction::sum});
+      stepwise.init_etrace_state();
+      const GradResult want = stepwise.etrace_grad(
+          xs, ys, loss(stepwise), {.window = 1, .reduction = Reduction::sum});
+      for (const auto& [leaf, g] : want.grads)
+        check_close(leaf, got.grads.at(leaf), g, 1e-10);
+      if (c.algorithm == "pp_prop") {
+        learner.init_etrace_state();
+        continue;
+      }
+      for (const TraceView& t : learner.etraces())
+        CHECK(t.value == zeros(t.value.shape(), t.value.dtype()));
+    }
   }
 }
