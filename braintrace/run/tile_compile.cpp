@@ -13,18 +13,29 @@ constexpr std::size_t kBlockBytes = 2048;   // of one slot, wished for
 constexpr std::size_t kCacheBytes = 20480;  // of all slots, wished for
 constexpr std::int64_t kMinBlock = 64;
 
+// A step with the products it takes in: a b + c, or a b + c d.
+struct InnerStep {
+  MicroOp op;
+  DType dtype;
+  std::vector<int> operands;
+  int products = 0;
+  bool taken_in = false;  // by the sum that reads it
+};
+
 class Compiler {
  public:
   Compiler(const TileSpec& spec, std::int64_t block) : spec_(spec) {
     code_.num_inputs = static_cast<int>(spec.inputs.size());
     code_.num_outputs = static_cast<int>(spec.outputs.size());
     read_types();
-    find_last_uses();
     std::vector<Ints> strides;
     for (const TileInput& i : spec.inputs) strides.push_back(i.strides);
     for (const TileOutput& o : spec.outputs) strides.push_back(o.strides);
     for (const Ints& s : strides) BT_INVARIANT(s.size() == spec.loop.size());
     code_.layout = tile_layout(spec.loop, strides, block);
+    for (const TileStep& s : spec.steps) steps_.push_back({s.op, s.dtype, s.operands});
+    take_in_products();
+    find_last_uses();
   }
 
   TileCode compile() {
@@ -32,7 +43,8 @@ class Compiler {
     scalar_.assign(types_.size(), false);
     written_.assign(spec_.outputs.size(), false);
     for (int i = 0; i < code_.num_inputs; ++i) place_input(i);
-    for (std::size_t s = 0; s < spec_.steps.size(); ++s) add_step(s);
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+      if (!steps_[s].taken_in) add_step(s);
     store_outputs();
     std::size_t widest = 1;
     for (DType d : types_) widest = std::max(widest, size_of(d));
@@ -63,10 +75,57 @@ class Compiler {
     }
   }
 
+  // Sums of products nobody else reads go through memory once.
+  void take_in_products() {
+    std::vector<int> uses(types_.size(), 0);
+    for (const TileStep& s : spec_.steps)
+      for (int v : s.operands) ++uses[at(v)];
+    for (const TileOutput& o : spec_.outputs) uses[at(o.value)] += 2;
+    std::vector<bool> scalar(types_.size(), false);
+    for (int i = 0; i < code_.num_inputs; ++i)
+      scalar[at(i)] = access_of(code_.layout, at(i)) == Access::scalar;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      InnerStep& step = steps_[s];
+      scalar[at(code_.num_inputs) + s] =
+          std::all_of(step.operands.begin(), step.operands.end(),
+                      [&](int v) { return scalar[at(v)]; });
+      const auto is_product = [&](int v) {
+        const int p = v - code_.num_inputs;
+        return p >= 0 && steps_[at(p)].op == MicroOp::mul && uses[at(v)] == 1 &&
+               !scalar[at(v)];
+      };
+      if (step.op == MicroOp::add && is_float(step.dtype))
+        take_in(step, is_product, scalar);
+    }
+  }
+
+  template <class IsProduct>
+  void take_in(InnerStep& sum, const IsProduct& is_product,
+               const std::vector<bool>& scalar) {
+    std::vector<int> products, rest;
+    for (int v : sum.operands) {
+      if (!is_product(v)) {
+        rest.push_back(v);
+        continue;
+      }
+      InnerStep& p = steps_[at(v - code_.num_inputs)];
+      p.taken_in = true;
+      const bool turned = scalar[at(p.operands[0])];
+      products.push_back(p.operands[turned ? 1 : 0]);
+      products.push_back(p.operands[turned ? 0 : 1]);
+      ++sum.products;
+    }
+    if (sum.products == 0) return;
+    products.insert(products.end(), rest.begin(), rest.end());
+    sum.operands = std::move(products);
+  }
+
   void find_last_uses() {
     last_use_.assign(types_.size(), -1);
-    for (std::size_t s = 0; s < spec_.steps.size(); ++s)
-      for (int v : spec_.steps[s].operands) last_use_[at(v)] = static_cast<int>(s);
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      if (steps_[s].taken_in) continue;
+      for (int v : steps_[s].operands) last_use_[at(v)] = static_cast<int>(s);
+    }
     for (const TileOutput& o : spec_.outputs)
       last_use_[at(o.value)] = static_cast<int>(spec_.steps.size());
   }
@@ -119,7 +178,7 @@ class Compiler {
   // Frees what the step read last. Memory of elements of another size must not become
   // the step's result: a kernel may then overwrite what it has yet to read.
   void release_operands(std::size_t step, bool same_size) {
-    const TileStep& s = spec_.steps[step];
+    const InnerStep& s = steps_[step];
     for (std::size_t i = 0; i < s.operands.size(); ++i) {
       const int v = s.operands[i];
       if (std::find(s.operands.begin(), s.operands.begin() + static_cast<long>(i), v) !=
@@ -145,7 +204,7 @@ class Compiler {
   }
 
   void add_step(std::size_t step) {
-    const TileStep& s = spec_.steps[step];
+    const InnerStep& s = steps_[step];
     const int value = code_.num_inputs + static_cast<int>(step);
     if (last_use_[at(value)] < 0) return release_operands_unused(step);
     TileAction a;
@@ -156,8 +215,9 @@ class Compiler {
     scalar_[at(value)] = a.single;
     if (a.single) scalars = 0;
     const DType operand = type(s.operands.back());
-    a.call = tile_kernel(s.op, operand, s.dtype, scalars);
-    const bool spread_all = a.call == nullptr && scalars != 0;
+    a.call = s.products > 0 ? product_kernel(s.dtype, s.products, scalars)
+                            : tile_kernel(s.op, operand, s.dtype, scalars);
+    const bool spread_all = s.products == 0 && a.call == nullptr && scalars != 0;
     if (spread_all) a.call = tile_kernel(s.op, operand, s.dtype);
     BT_INVARIANT(a.call != nullptr);
     std::vector<int> temporary;
@@ -229,15 +289,17 @@ class Compiler {
 
   void count_work() {
     double ns = 0.05 * (code_.num_inputs + code_.num_outputs);
-    for (std::size_t s = 0; s < spec_.steps.size(); ++s) {
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
       const int value = code_.num_inputs + static_cast<int>(s);
       if (last_use_[at(value)] < 0 || scalar_[at(value)]) continue;
-      ns += cost_ns(spec_.steps[s].op) * (size_of(spec_.steps[s].dtype) > 4 ? 2 : 1);
+      const double products = 0.5 * steps_[s].products * cost_ns(MicroOp::mul);
+      ns += (cost_ns(steps_[s].op) + products) * (size_of(steps_[s].dtype) > 4 ? 2 : 1);
     }
     code_.work_ns = ns * static_cast<double>(code_.layout.size);
   }
 
   const TileSpec& spec_;
+  std::vector<InnerStep> steps_;
   TileCode code_;
   std::vector<DType> types_;   // of all values
   std::vector<int> last_use_;  // step, number of steps for outputs, -1 for none

@@ -17,7 +17,7 @@ struct TileAction {
   bool single = false;      // one element instead of a block
   std::size_t element = 0;  // bytes, for fill, gather and scatter
   TileKernel call = nullptr;
-  int operands[3] = {0, 0, 0};
+  int operands[4] = {0, 0, 0, 0};
   int result = 0;
 };
 

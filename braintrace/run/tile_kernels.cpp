@@ -65,6 +65,47 @@ void select_loop(const void* const* in, void* out, std::size_t n) {
 }
 
 template <class T, unsigned S>
+void product_and_sum(const void* const* in, void* out, std::size_t n) {
+  const T* a = static_cast<const T*>(in[0]);
+  const Reader<T, (S & 2) != 0> b(in[1]);
+  const Reader<T, (S & 4) != 0> c(in[2]);
+  T* y = static_cast<T*>(out);
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < n; ++i) y[i] = a[i] * b(i) + c(i);
+}
+
+template <class T, unsigned S>
+void sum_of_products(const void* const* in, void* out, std::size_t n) {
+  const T* a = static_cast<const T*>(in[0]);
+  const Reader<T, (S & 2) != 0> b(in[1]);
+  const T* c = static_cast<const T*>(in[2]);
+  const Reader<T, (S & 8) != 0> d(in[3]);
+  T* y = static_cast<T*>(out);
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < n; ++i) y[i] = a[i] * b(i) + c[i] * d(i);
+}
+
+template <class T>
+TileKernel products(int count, unsigned scalars) {
+  switch (scalars) {
+    case 0:
+      return count == 1 ? product_and_sum<T, 0> : sum_of_products<T, 0>;
+    case 2:
+      return count == 1 ? product_and_sum<T, 2> : sum_of_products<T, 2>;
+    case 4:
+      return count == 1 ? product_and_sum<T, 4> : nullptr;
+    case 6:
+      return count == 1 ? product_and_sum<T, 6> : nullptr;
+    case 8:
+      return count == 2 ? sum_of_products<T, 8> : nullptr;
+    case 10:
+      return count == 2 ? sum_of_products<T, 10> : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+template <class T, unsigned S>
 void clamp_loop(const void* const* in, void* out, std::size_t n) {
   const T* x = static_cast<const T*>(in[0]);
   const Reader<T, (S & 2) != 0> low(in[1]);
@@ -316,6 +357,12 @@ TileKernel find_tile_kernel(MicroOp op, DType operand, DType result, unsigned sc
   return find(op, operand, result, scalars);
 }
 
+TileKernel find_product_kernel(DType dtype, int count, unsigned scalars) {
+  return dtype == DType::f32   ? products<float>(count, scalars)
+         : dtype == DType::f64 ? products<double>(count, scalars)
+                               : nullptr;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace braintrace
 HWY_AFTER_NAMESPACE();
@@ -324,6 +371,11 @@ HWY_AFTER_NAMESPACE();
 namespace braintrace {
 
 HWY_EXPORT(find_tile_kernel);
+HWY_EXPORT(find_product_kernel);
+
+TileKernel product_kernel(DType dtype, int products, unsigned scalars) {
+  return HWY_DYNAMIC_DISPATCH(find_product_kernel)(dtype, products, scalars);
+}
 
 TileKernel tile_kernel(MicroOp op, DType operand, DType result, unsigned scalars) {
   return HWY_DYNAMIC_DISPATCH(find_tile_kernel)(op, operand, result, scalars);

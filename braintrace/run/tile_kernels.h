@@ -17,6 +17,10 @@ using TileKernel = void (*)(const void* const* operands, void* y, std::size_t n)
 // `scalars` = 0 the micro-op does not exist on these types.
 TileKernel tile_kernel(MicroOp op, DType operand, DType result, unsigned scalars = 0);
 
+// a b + c (one product: operands a, b, c) or a b + c d (two: a, b, c, d), each operation
+// rounded as by itself; f32 or f64. Scalars may be b, and c (one product) or d (two).
+TileKernel product_kernel(DType dtype, int products, unsigned scalars);
+
 int arity(MicroOp op);
 std::string_view to_string(MicroOp op);
 // Rough cost of one f32 element, in ns.

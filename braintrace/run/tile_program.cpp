@@ -77,8 +77,8 @@ class ChunkRunner {
     const std::size_t n = a.single ? 1 : static_cast<std::size_t>(run.size);
     switch (a.kind) {
       case TileAction::kernel: {
-        const void* in[3] = {table_[a.operands[0]], table_[a.operands[1]],
-                             table_[a.operands[2]]};
+        const void* in[4] = {table_[a.operands[0]], table_[a.operands[1]],
+                             table_[a.operands[2]], table_[a.operands[3]]};
         a.call(in, table_[a.result], n);
         break;
       }

@@ -29,7 +29,7 @@ std::vector<TraceView> Learner::etraces(TraceSpace space) const {
     const StateDict leaves = state_dict(impl_->model);
     std::vector<Array> in;
     for (const std::string& leaf : view.leaves) in.push_back(leaves.at(leaf));
-    in.insert(in.end(), impl_->traces.begin(), impl_->traces.end());
+    for (const Array& t : impl_->traces) in.push_back(t.contiguous());
     const std::vector<Array> values = eval_graph(on_all_lanes(view, impl_->lanes()), in);
     for (std::size_t i = 0; i < values.size(); ++i)
       out.push_back({view.slots[i], values[i]});
