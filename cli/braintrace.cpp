@@ -21,6 +21,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  braintrace train                                   a first run, in seconds\n"
     "  braintrace show --model single_rnn                 what the compiler finds\n"
+    "  braintrace verify --model lif --algorithm pp_prop  certify its gradients\n"
     "  braintrace plan --model gru --hidden 256           memory of every rule\n"
     "  braintrace compare --algorithms d_rtrl,pp_prop,bptt\n"
     "  braintrace export --model gru --algorithm d_rtrl --out learner.hpp\n"
@@ -77,9 +78,10 @@ int main(int argc, char** argv) {
   app.footer(kExamples);
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "read options from a TOML or INI file, by [command]");
-  const std::vector<cli::Command> commands = {
-      cli::add_show(app),    cli::add_train(app),  cli::add_eval(app), cli::add_plan(app),
-      cli::add_compare(app), cli::add_export(app), bench_command(app)};
+  const std::vector<cli::Command> commands = {cli::add_show(app),    cli::add_train(app),
+                                              cli::add_eval(app),    cli::add_plan(app),
+                                              cli::add_compare(app), cli::add_export(app),
+                                              cli::add_verify(app),  bench_command(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

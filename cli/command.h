@@ -18,5 +18,6 @@ Command add_eval(CLI::App& app);
 Command add_plan(CLI::App& app);
 Command add_compare(CLI::App& app);
 Command add_export(CLI::App& app);
+Command add_verify(CLI::App& app);
 
 }  // namespace braintrace::cli

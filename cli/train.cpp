@@ -7,10 +7,10 @@
 #include "command.h"
 #include "interrupt.h"
 #include "output.h"
+#include "report.h"
 #include "run_file.h"
 #include <fmt/format.h>
 
-#include "braintrace/algo/memory_plan.h"
 #include "braintrace/base/error.h"
 
 namespace braintrace::cli {
@@ -26,42 +26,23 @@ constexpr const char* kFooter =
     "64\n"
     "  braintrace train --checkpoint run.safetensors      (Ctrl-C saves and stops)\n"
     "  braintrace train --resume run.safetensors --epochs 40\n"
+    "  braintrace train --report run.html\n"
     "  braintrace train --config run.toml                 (options under [train])\n";
 
 struct TrainRequest {
   RunRequest run;
   std::int64_t save_every = 1;
   int threads = 0;
-  std::string checkpoint, resume;
+  std::string checkpoint, resume, report;
   bool json = false, quiet = false;
 };
 
 // After Ctrl-C there must be something to go on from.
 constexpr const char* kInterrupted = "interrupted.safetensors";
 
-std::string text_of_loss(const Task& task) {
-  return task.loss() == TaskLoss::mse ? "mean squared error" : "cross-entropy";
-}
-
 void describe(const BuiltRun& b) {
-  const Task& task = b.run->task();
-  const RunRequest& r = b.request;
-  const Learner& learner = b.run->learner();
-  const MemoryPlan plan =
-      memory_plan(learner.graph(), learner.algorithm(), {.window = task.shape().steps});
-  const auto counted = [](std::int64_t n, const char* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-  };
-  fmt::print("task       {}: {}, {}, {}; {}\n", task.name(),
-             counted(task.shape().steps, "step"), counted(task.shape().features, "input"),
-             counted(task.shape().outputs, "output"), text_of_loss(task));
-  fmt::print("model      {}: {} parameters\n", r.model,
-             count_text(count_parameters(*b.model)));
-  fmt::print("algorithm  {}: {} of traces for {} samples\n", learner.algorithm().name,
-             bytes_text(plan.total_bytes()), r.batch);
-  fmt::print(
-      "optimiser  {}, learning rate {}, {}\n\n", r.optimizer, r.lr,
-      r.update == "step" ? "an update at every scored step" : "an update per sequence");
+  for (const auto& [name, value] : facts_of(b)) fmt::print("{:<10} {}\n", name, value);
+  fmt::print("\n");
 }
 
 class Trainer {
@@ -242,6 +223,7 @@ void train(const TrainRequest& r, const CLI::App& app) {
   Trainer trainer(r, built);
   const bool finished = trainer.run();
   const std::string file = trainer.saved_to(finished);
+  if (!r.report.empty()) write_text(report_page(built), r.report);
   if (r.json) {
     write_text(result_json(built, finished, file).dump() + "\n");
     return;
@@ -252,6 +234,7 @@ void train(const TrainRequest& r, const CLI::App& app) {
         built.run->updates(), trainer.total(), file);
   else if (!r.quiet)
     write_text(summary(built));
+  if (!r.report.empty() && !r.quiet) fmt::print("report: {}\n", r.report);
   if (finished && !file.empty() && !r.quiet)
     fmt::print("saved to {}; test it with: braintrace eval --checkpoint {}\n", file,
                file);
@@ -282,6 +265,9 @@ Command add_train(CLI::App& app) {
       ->capture_default_str();
   c->add_option("--resume", r->resume,
                 "go on from this checkpoint, bit for bit, and save to it");
+  c->add_option("--report", r->report,
+                "write a page about the run: curves, graph, equations, memory, "
+                "certificate");
   c->add_option("--threads", r->threads, "0: as the environment says")
       ->capture_default_str();
   c->add_flag("--json", r->json, "one JSON object instead of text");

@@ -292,6 +292,38 @@ class Compare(Case):
                      "--algorithms", "bptt", "--out", "/nonexistent/x.svg")
 
 
+class Verify(Case):
+    def test_exact_parameters_are_exact(self):
+        made = self.result("verify", *SMALL[:4], "--model", "rnn")
+        verdicts = {p["parameter"]: p for p in made["parameters"]}
+        self.assertTrue(made["holds"])
+        self.assertEqual(verdicts["out/weight/weight"]["verdict"], "exact")
+        self.assertLess(verdicts["out/weight/weight"]["error"], 1e-5)
+        self.assertEqual(verdicts["rnn/W/weight/weight"]["verdict"], "approximate")
+        self.assertGreater(verdicts["rnn/W/weight/weight"]["error"], 1e-3)
+
+    def test_a_saved_run_is_certified_at_its_weights(self):
+        kept = self.file("run.safetensors")
+        self.output("train", *SMALL, "--epochs", "4", "--checkpoint", kept, "--quiet")
+        first = self.result("verify", *SMALL[:4])
+        last = self.result("verify", "--checkpoint", kept)
+        self.assertNotEqual(first["cosine"], last["cosine"])
+        self.assertIn("The certificate holds", self.output("verify", "--checkpoint", kept))
+
+    def test_what_does_not_hold_is_exit_code_1(self):
+        done = run("verify", *SMALL[:4], "--tolerance", "1e-12")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("does not hold to 1e-12", done.stderr)
+
+    def test_a_report_does_not_change_the_run(self):
+        one, two = self.file("one"), self.file("two")
+        self.output("train", *SMALL, "--epochs", "1", "--checkpoint", one, "--quiet")
+        self.output("train", *SMALL, "--epochs", "1", "--checkpoint", two, "--quiet",
+                    "--report", self.file("run.html"))
+        self.assertEqual(content(one), content(two))
+        self.assertIn("</html>", Path(self.file("run.html")).read_text())
+
+
 class Export(Case):
     def builds(self, header, compiler, main):
         source = self.folder / ("main.cpp" if compiler == "g++" else "main.c")

@@ -10,6 +10,7 @@ packages=(
   doctest-dev librapidcheck-dev libbenchmark-dev
   python3 python3-dev python3-numpy pybind11-dev python3-pytest mypy
   graphviz libgraphviz-dev clang-format codespell
+  chromium chromium-driver fonts-dejavu-core
 )
 
 missing=()

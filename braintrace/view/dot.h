@@ -3,6 +3,7 @@
 // Pictures as Graphviz text. Colours and classes are the same in all of them
 // (docs/show.md).
 #include <string>
+#include <vector>
 
 #include "braintrace/etrace/etrace_graph.h"
 
@@ -11,7 +12,8 @@ namespace braintrace {
 // Who feeds whom: hidden groups as clusters, weights as boxes, relations as edges
 // (direct: solid blue; dense: bold orange), weights without a trace dashed with the
 // reason, cuts as red dotted edges from the group whose past stops to the states beyond.
-std::string to_dot(const ETraceGraph& g);
+// `notes`, one per relation, are added to what the pointer shows over its edge.
+std::string to_dot(const ETraceGraph& g, const std::vector<std::string>& notes = {});
 
 // Every op of the program as a node. Values between ops are edges with their type.
 std::string to_dot(const Graph& g);

@@ -182,8 +182,11 @@ std::string padded_label(std::string_view text) {
       html_escape(text));
 }
 
-std::string relation_edges(const ETraceGraph& g, const HiddenParamOpRelation& r) {
+std::string relation_edges(const ETraceGraph& g, const HiddenParamOpRelation& r,
+                           const std::string& note) {
   const bool dense = r.kind == RelationKind::dense;
+  std::string tooltip = r.reason.empty() ? "traced position by position" : r.reason;
+  if (!note.empty()) tooltip = r.primitive + ": " + tooltip + "\n" + note;
   std::string text;
   for (const Path& source : parameters_of(r))
     for (std::int64_t i : r.group_indices)
@@ -195,8 +198,7 @@ std::string relation_edges(const ETraceGraph& g, const HiddenParamOpRelation& r)
           dense ? "dense" : "direct",
           padded_label(r.primitive + (dense ? " (dense)" : "")),
           dense ? "#bc4c00" : "#0969da", dense ? "#bc4c00" : "#0969da",
-          dense ? "2.6" : "1.3",
-          dot_string(r.reason.empty() ? "traced position by position" : r.reason));
+          dense ? "2.6" : "1.3", dot_string(tooltip));
   return text;
 }
 
@@ -252,7 +254,7 @@ std::string untraced_cluster(const ETraceGraph& g) {
 
 // Graphviz stacks what stands first in the text at the bottom, so everything is written
 // in reverse: the first group ends up on top.
-std::string to_dot(const ETraceGraph& g) {
+std::string to_dot(const ETraceGraph& g, const std::vector<std::string>& notes) {
   std::string text = internal::dot_head(
       "rankdir=LR, compound=true, ranksep=1.1, nodesep=0.22, newrank=true");
   text += untraced_cluster(g);
@@ -263,8 +265,9 @@ std::string to_dot(const ETraceGraph& g) {
   const Cuts cuts = cuts_between_groups(g);
   for (auto it = g.hidden_groups.rbegin(); it != g.hidden_groups.rend(); ++it)
     text += group_cluster(*it, cuts);
-  for (const HiddenParamOpRelation& r : g.hidden_param_op_relations)
-    text += relation_edges(g, r);
+  for (std::size_t i = 0; i < g.hidden_param_op_relations.size(); ++i)
+    text += relation_edges(g, g.hidden_param_op_relations[i],
+                           i < notes.size() ? notes[i] : "");
   return text + cut_edges(g, cuts) + hidden_column(g) + "}\n";
 }
 

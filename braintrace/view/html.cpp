@@ -11,15 +11,23 @@
 #include "braintrace/etrace/report.h"
 #include "braintrace/view/code.h"
 #include "braintrace/view/dot.h"
+#include "braintrace/view/equations.h"
 #include "braintrace/view/html_impl.h"
+#include "braintrace/view/html_parts_impl.h"
 #include "braintrace/view/program_text.h"
 #include "braintrace/view/svg.h"
 
 namespace braintrace {
 namespace {
 
-std::string esc(std::string_view text) { return internal::html_escape(text); }
-std::string code(std::string_view text) { return "<code>" + esc(text) + "</code>"; }
+using internal::card;
+using internal::code;
+using internal::esc;
+using internal::render;
+using internal::row;
+using internal::Tab;
+using internal::Table;
+using internal::tag;
 
 std::string codes(const std::vector<Path>& paths) {
   std::vector<std::string> out;
@@ -27,39 +35,10 @@ std::string codes(const std::vector<Path>& paths) {
   return fmt::format("{}", fmt::join(out, ", "));
 }
 
-std::string tag(std::string_view look, std::string_view text) {
-  return fmt::format("<span class=\"tag {}\">{}</span>", look, esc(text));
-}
-
 std::string group_tags(const std::vector<std::int64_t>& groups) {
   std::vector<std::string> out;
   for (std::int64_t i : groups) out.push_back(tag("group", fmt::format("group {}", i)));
   return fmt::format("{}", fmt::join(out, " "));
-}
-
-struct Table {
-  std::vector<std::string> head;
-  std::vector<std::string> rows;  // complete <tr> elements
-};
-
-std::string row(const std::vector<std::string>& cells, std::string_view attributes = "") {
-  std::string text = fmt::format("<tr{}>", attributes);
-  for (const std::string& c : cells) text += "<td>" + c + "</td>";
-  return text + "</tr>\n";
-}
-
-std::string render(const Table& t, std::string_view when_empty) {
-  if (t.rows.empty()) return fmt::format("<p class=\"empty\">{}</p>\n", esc(when_empty));
-  std::string text = "<div class=\"scroll\"><table><thead><tr>";
-  for (const std::string& h : t.head) text += "<th>" + esc(h) + "</th>";
-  text += "</tr></thead><tbody>\n";
-  for (const std::string& r : t.rows) text += r;
-  return text + "</tbody></table></div>\n";
-}
-
-std::string card(std::string_view heading, const std::string& body) {
-  return fmt::format("<section class=\"card\"><h2>{}</h2>\n{}</section>\n", esc(heading),
-                     body);
 }
 
 std::string chip(std::size_t count, std::string_view one, std::string_view many) {
@@ -70,10 +49,12 @@ std::string chip(std::size_t count, std::string_view one, std::string_view many)
 std::string head_part(const ETraceGraph& g, const HtmlOptions& options) {
   const CompilationReport report(g);
   std::string text = fmt::format(
-      "<header><h1>{}</h1>\n<p class=\"lead\">What the compiler found in one step of the "
-      "model: which weights reach which hidden states, and how.</p>\n<div "
-      "class=\"chips\">\n",
-      esc(options.title));
+      "<header><h1>{}</h1>\n<p class=\"lead\">{}</p>\n<div class=\"chips\">\n",
+      esc(options.title),
+      options.log ? "A training run: what was learned, by which rule, and how good its "
+                    "gradients are."
+                  : "What the compiler found in one step of the model: which weights "
+                    "reach which hidden states, and how.");
   text += chip(g.hidden_groups.size(), "hidden group", "hidden groups");
   text += chip(g.hidden_param_op_relations.size(), "relation", "relations");
   std::map<Verdict, std::size_t> counts;
@@ -100,7 +81,26 @@ std::string zoom_buttons(std::string_view id) {
       id);
 }
 
-std::string picture_part(const ETraceGraph& g) {
+// What stands at the pointer over a relation: its equations and the size of its traces.
+std::vector<std::string> relation_notes(const ETraceGraph& g,
+                                        const HtmlOptions& options) {
+  std::vector<std::string> notes(g.hidden_param_op_relations.size());
+  if (!options.algorithm) return notes;
+  const std::vector<RelationEquations> equations =
+      update_equations(g, *options.algorithm);
+  for (std::size_t i = 0; i < equations.size(); ++i) {
+    notes[i] = fmt::format("{}\ngradient: {}", fmt::join(equations[i].recursion, "\n"),
+                           equations[i].gradient);
+    std::int64_t bytes = 0;
+    if (!options.memory.empty())
+      for (const MemoryItem& item : options.memory.front().items)
+        if (item.relation == static_cast<std::int64_t>(i)) bytes += item.bytes;
+    if (bytes > 0) notes[i] += "\ntraces: " + bytes_text(bytes);
+  }
+  return notes;
+}
+
+std::string picture_part(const ETraceGraph& g, const HtmlOptions& options) {
   return card(
       "Picture",
       "<div class=\"bar\"><span class=\"key\"><i class=\"group\"></i>hidden group</span>"
@@ -109,7 +109,8 @@ std::string picture_part(const ETraceGraph& g) {
       "full</span><span class=\"key\"><i class=\"local\"></i>no trace</span>"
       "<span class=\"key\"><i class=\"cut\"></i>past credit is cut</span>"
       "<span class=\"push\">drag to move, ctrl + wheel to zoom " +
-          zoom_buttons("graph") + "</span></div>\n" + stage("graph", to_dot(g)));
+          zoom_buttons("graph") + "</span></div>\n" +
+          stage("graph", to_dot(g, relation_notes(g, options))));
 }
 
 std::string verdict_part(const ETraceGraph& g) {
@@ -219,6 +220,36 @@ std::string program_part(const ETraceGraph& g, const HtmlOptions& options) {
   return card("The step", text);
 }
 
+std::vector<Tab> tabs_of(const ETraceGraph& g, const HtmlOptions& o) {
+  std::vector<Tab> tabs;
+  if (o.log) tabs.push_back({"run", "Run", internal::run_part(*o.log)});
+  tabs.push_back({"model", "Graph",
+                  picture_part(g, o) + verdict_part(g) + groups_part(g) +
+                      relations_part(g) + exclusions_part(g) + cuts_part(g)});
+  if (o.algorithm)
+    tabs.push_back({"rule", "Equations", internal::equations_part(g, *o.algorithm)});
+  if (!o.memory.empty())
+    tabs.push_back({"memory", "Memory", internal::memory_part(o.memory)});
+  if (o.certificate)
+    tabs.push_back(
+        {"certificate", "Certificate", internal::certificate_part(*o.certificate)});
+  tabs.push_back({"records", "Diagnostics", diagnostics_part(g)});
+  tabs.push_back({"step", "Program", program_part(g, o)});
+  return tabs;
+}
+
+// Without scripts every tab is seen, one below the other.
+std::string tabs_part(const std::vector<Tab>& tabs) {
+  std::string head = "<nav class=\"tabs\" role=\"tablist\">\n", body;
+  for (const Tab& t : tabs) {
+    head += fmt::format("<button role=\"tab\" data-tab=\"{}\">{}</button>\n", t.id,
+                        esc(t.title));
+    body += fmt::format("<div class=\"tab\" id=\"tab-{}\" role=\"tabpanel\">\n{}</div>\n",
+                        t.id, t.body);
+  }
+  return head + "</nav>\n" + body;
+}
+
 }  // namespace
 
 std::string to_html(const ETraceGraph& g, const HtmlOptions& options) {
@@ -228,9 +259,8 @@ std::string to_html(const ETraceGraph& g, const HtmlOptions& options) {
       "<link rel=\"icon\" href=\"data:,\">\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
       esc(options.title), internal::page_style());
-  text += head_part(g, options) + "<main>\n" + picture_part(g) + verdict_part(g) +
-          groups_part(g) + relations_part(g) + exclusions_part(g) + cuts_part(g) +
-          diagnostics_part(g) + program_part(g, options) + "</main>\n";
+  text +=
+      head_part(g, options) + "<main>\n" + tabs_part(tabs_of(g, options)) + "</main>\n";
   text +=
       "<footer>Written by braintrace. This page loads nothing from elsewhere."
       "</footer>\n";

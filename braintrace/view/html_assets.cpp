@@ -100,6 +100,18 @@ button:hover { border-color: var(--soft); }
 .stage .cut path, .stage .cut polygon, .stage .cut polyline { stroke: var(--refused); }
 .stage .cut polygon { fill: var(--refused); }
 .stage .cut text { fill: var(--refused); }
+.tabs { display: flex; flex-wrap: wrap; gap: 4px; margin: 0 0 16px;
+  border-bottom: 1px solid var(--line); }
+.tabs button { border: 0; border-bottom: 2px solid transparent; border-radius: 0;
+  background: none; padding: 7px 14px; font-size: 14px; color: var(--soft); }
+.tabs button[aria-selected=true] { color: var(--fg); border-color: var(--direct);
+  font-weight: 600; }
+.charts { display: grid; gap: 14px; }
+.charts svg { width: 100%; height: auto; max-width: 900px; }
+.meter { display: block; height: 10px; min-width: 2px; border-radius: 3px;
+  background: var(--direct); margin-top: 6px; }
+td:has(.meter) { width: 55%; }
+.card ul { color: var(--soft); margin: 12px 0 0; padding-left: 18px; }
 details { margin: 0 0 6px; }
 summary { cursor: pointer; font-weight: 600; }
 details .stage { margin-top: 10px; }
@@ -164,6 +176,21 @@ for (const stage of document.querySelectorAll(".stage")) {
       else { view = button.value === "all" ? home.slice() : start(); apply(); }
     });
 }
+const tabs = Array.from(document.querySelectorAll(".tabs button"));
+const open = (name) => {
+  if (!tabs.some((b) => b.dataset.tab === name)) name = tabs[0].dataset.tab;
+  for (const b of tabs) {
+    const chosen = b.dataset.tab === name;
+    b.setAttribute("aria-selected", chosen);
+    document.getElementById("tab-" + b.dataset.tab).hidden = !chosen;
+  }
+};
+for (const b of tabs) b.addEventListener("click", () => {
+  open(b.dataset.tab);
+  history.replaceState(null, "", "#" + b.dataset.tab);
+});
+addEventListener("hashchange", () => open(location.hash.slice(1)));
+open(location.hash.slice(1));
 const rows = Array.from(document.querySelectorAll("tr[data-kind]"));
 const kind = document.getElementById("kind");
 const find = document.getElementById("find");
