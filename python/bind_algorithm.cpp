@@ -105,6 +105,32 @@ void def_config(py::module_& m) {
       .def("__hash__", [](const C& c) { return std::hash<std::string>()(c.to_json()); });
 }
 
+// Every field of a rule, in order.
+py::tuple fields_of(const Algorithm& a) {
+  const AlgorithmOptions& o = a.options;
+  return py::make_tuple(a.name, a.config.to_json(), static_cast<int>(a.engine),
+                        static_cast<int>(a.vjp_method), o.random_feedback_key,
+                        o.projection_key, o.projection_eps, o.snap_max_jacobian_elements,
+                        o.needs_anchors, o.takes_synthesizer, o.trace_dtype);
+}
+
+Algorithm from_fields(const py::tuple& t) {
+  BT_REQUIRE(t.size() == 11, "Algorithm: a pickled rule has 11 fields");
+  Algorithm a{t[0].cast<std::string>(),
+              ETraceConfig::from_json(t[1].cast<std::string>())};
+  a.engine = static_cast<Engine>(t[2].cast<int>());
+  a.vjp_method = static_cast<VjpMethod>(t[3].cast<int>());
+  AlgorithmOptions& o = a.options;
+  o.random_feedback_key = t[4].cast<std::optional<std::uint64_t>>();
+  o.projection_key = t[5].cast<std::uint64_t>();
+  o.projection_eps = t[6].cast<double>();
+  o.snap_max_jacobian_elements = t[7].cast<std::int64_t>();
+  o.needs_anchors = t[8].cast<bool>();
+  o.takes_synthesizer = t[9].cast<bool>();
+  o.trace_dtype = t[10].cast<std::optional<DType>>();
+  return checked(std::move(a));
+}
+
 }  // namespace
 
 void init_algorithm(py::module_& m) {
@@ -131,6 +157,9 @@ void init_algorithm(py::module_& m) {
       .def_property_readonly(
           "vjp_method",
           [](const Algorithm& a) { return std::string(to_string(a.vjp_method)); })
+      .def("__eq__", [](const Algorithm& a, const Algorithm& b) { return a == b; })
+      .def("__hash__", [](const Algorithm& a) { return py::hash(fields_of(a)); })
+      .def(py::pickle(&fields_of, &from_fields))
       .def("__repr__", [](const Algorithm& a) {
         return fmt::format("Algorithm({}, {})", a.name, a.config.describe());
       });

@@ -185,6 +185,22 @@ py::list relations_of(const py::object& self) {
   return out;
 }
 
+void def_pictures(py::class_<ETraceGraph, std::shared_ptr<ETraceGraph>>& c) {
+  using G = ETraceGraph;
+  c.def("to_dot", [](const G& g) { return to_dot(g); })
+      .def("to_json", [](const G& g) { return to_json(g); })
+      .def("to_svg", &to_svg)
+      .def(
+          "to_html",
+          [](const G& g, const std::string& title) {
+            return to_html(g, {.title = title});
+          },
+          "title"_a = "braintrace")
+      .def("_repr_svg_", &to_svg)
+      .def("_repr_html_", &to_svg)
+      .def("__repr__", [](const G& g) { return CompilationReport(g).one_line(); });
+}
+
 void def_graph(py::module_& m) {
   using G = ETraceGraph;
   py::class_<G, std::shared_ptr<G>> c(
@@ -232,19 +248,8 @@ void def_graph(py::module_& m) {
       .def(
           "dict",
           [](const py::object& s) { return fields_of(s, s.cast<const G&>().dict()); },
-          "Fields by name.")
-      .def("to_dot", [](const G& g) { return to_dot(g); })
-      .def("to_json", [](const G& g) { return to_json(g); })
-      .def("to_svg", &to_svg)
-      .def(
-          "to_html",
-          [](const G& g, const std::string& title) {
-            return to_html(g, {.title = title});
-          },
-          "title"_a = "braintrace")
-      .def("_repr_svg_", &to_svg)
-      .def("_repr_html_", &to_svg)
-      .def("__repr__", [](const G& g) { return CompilationReport(g).one_line(); });
+          "Fields by name.");
+  def_pictures(c);
   c.attr("_fields") =
       py::make_tuple("module_info", "hidden_groups", "hid_path_to_group",
                      "hidden_param_op_relations", "hidden_perturb", "diagnostics");

@@ -58,6 +58,7 @@ struct PyLoss {
   LossHandle handle;
   Tree args, aux;
   bool has_aux;
+  std::map<std::string, py::str> names = {};  // of gradients, made once
 };
 
 std::shared_ptr<PyLoss> trace_loss(PyLearner& l, const py::function& f,
@@ -71,19 +72,30 @@ std::shared_ptr<PyLoss> trace_loss(PyLearner& l, const py::function& f,
       PyLoss{std::move(handle), std::move(args), aux, has_aux});
 }
 
+py::dict gradients_of(PyLoss& loss, const StateDict& gradients) {
+  if (loss.names.size() != gradients.size())
+    for (const auto& [path, a] : gradients) loss.names.emplace(path, py::str(path));
+  py::dict out;
+  auto name = loss.names.begin();
+  for (const auto& [path, a] : gradients) {
+    if (name->first != path) throw InternalError("step_grad: gradients changed places");
+    const py::object value = py::cast(a);
+    if (PyDict_SetItem(out.ptr(), (name++)->second.ptr(), value.ptr()) != 0)
+      throw py::error_already_set();
+  }
+  return out;
+}
+
 py::tuple step_grad(PyLearner& l, PyLoss& loss, const py::args& args, double weight) {
-  std::vector<Value> leaves;
-  flatten(args, leaves);
-  const std::vector<Array> arrays = arrays_of(leaves);
+  const std::vector<Array> arrays = step_arrays(args);
   StepGradient g;
   {
     py::gil_scoped_release release;
     g = l.learner().step_grad(arrays, loss.handle, weight);
   }
-  py::dict grads;
-  for (const auto& [path, a] : *g.gradients) grads[py::str(path)] = py::cast(a);
-  if (!loss.has_aux) return py::make_tuple(g.loss, grads);
-  return py::make_tuple(g.loss, grads,
+  py::dict grads = gradients_of(loss, *g.gradients);
+  if (!loss.has_aux) return py::make_tuple(g.loss, std::move(grads));
+  return py::make_tuple(g.loss, std::move(grads),
                         unflatten(loss.aux, {g.results.begin(), g.results.end()}));
 }
 
@@ -102,18 +114,11 @@ py::list traces_of(const std::vector<TraceView>& views) {
   return out;
 }
 
-}  // namespace
-
-void init_learner(py::module_& m) {
-  m.def("learner_option_names", &learner_option_names);
-  py::class_<PyLoss, std::shared_ptr<PyLoss>>(m, "LossHandle",
-                                              "A loss function traced once.")
-      .def_property_readonly("program", [](const PyLoss& l) { return l.handle.graph(); });
-  py::class_<PyLearner>(m, "_Learner")
-      .def(py::init([](const py::object& model, const Algorithm& a,
-                       const py::dict& options, const py::args& examples) {
-        return std::make_unique<PyLearner>(model, a, examples, learner_options(options));
-      }))
+void def_runs(py::class_<PyLearner>& c) {
+  c.def(py::init([](const py::object& model, const Algorithm& a, const py::dict& options,
+                    const py::args& examples) {
+     return std::make_unique<PyLearner>(model, a, examples, learner_options(options));
+   }))
       .def("call", &PyLearner::call)
       .def("step", &PyLearner::step)
       .def("call_window", [](PyLearner& l, const std::vector<bool>& multi,
@@ -128,12 +133,21 @@ void init_learner(py::module_& m) {
       .def("etrace_grad",
            [](PyLearner& l, const py::function& f, const py::dict& options,
               const py::args& sequences) { return l.etrace_grad(sequences, f, options); })
+      .def("certificate",
+           [](PyLearner& l, const py::function& f, std::int64_t window,
+              const py::args& sequences) { return l.certificate(sequences, f, window); })
       .def("etrace_evolve",
            [](PyLearner& l, const std::optional<std::int64_t>& chunk, bool outputs,
               const py::args& sequences) {
              return l.etrace_evolve(sequences, chunk, outputs);
            })
-      .def("init_etrace_state", [](PyLearner& l) { l.learner().init_etrace_state(); })
+      .def("report_text", [](const PyLearner& l, int verbose) {
+        return l.learner().show_graph(verbose);
+      });
+}
+
+void def_traces(py::class_<PyLearner>& c) {
+  c.def("init_etrace_state", [](PyLearner& l) { l.learner().init_etrace_state(); })
       .def("reset_state",
            [](PyLearner& l, const std::optional<std::int64_t>& batch) {
              l.learner().reset_state(batch);
@@ -163,10 +177,19 @@ void init_learner(py::module_& m) {
                              [](const PyLearner& l) { return l.learner().algorithm(); })
       .def_property_readonly(
           "graph", [](const PyLearner& l) { return &l.learner().graph(); },
-          py::return_value_policy::reference_internal)
-      .def("report_text", [](const PyLearner& l, int verbose) {
-        return l.learner().show_graph(verbose);
-      });
+          py::return_value_policy::reference_internal);
+}
+
+}  // namespace
+
+void init_learner(py::module_& m) {
+  m.def("learner_option_names", &learner_option_names);
+  py::class_<PyLoss, std::shared_ptr<PyLoss>>(m, "LossHandle",
+                                              "A loss function traced once.")
+      .def_property_readonly("program", [](const PyLoss& l) { return l.handle.graph(); });
+  py::class_<PyLearner> c(m, "_Learner");
+  def_runs(c);
+  def_traces(c);
 }
 
 }  // namespace braintrace::python

@@ -95,22 +95,7 @@ void init_nn(py::module_& m) {
   m.def("model_kinds", &nn::model_kinds);
 }
 
-void init_initializers(py::module_& m) {
-  py::class_<NamedInitializer>(m, "Initializer", "How a parameter starts.")
-      .def(
-          "__call__",
-          [](const NamedInitializer& i, const Array& key, const Size& shape,
-             const DType& dtype) { return i.f(key_from_array(key), shape, dtype); },
-          "key"_a, "shape"_a, "dtype"_a = DType::f32)
-      .def("__repr__", [](const NamedInitializer& i) { return i.text; });
-  const std::pair<const char*, Scaled> scaled[] = {
-      {"kaiming_normal", nn::init::kaiming_normal},
-      {"kaiming_uniform", nn::init::kaiming_uniform},
-      {"xavier_normal", nn::init::xavier_normal},
-      {"xavier_uniform", nn::init::xavier_uniform},
-      {"lecun_normal", nn::init::lecun_normal},
-      {"lecun_uniform", nn::init::lecun_uniform}};
-  for (const auto& [name, f] : scaled) def_scaled(m, name, f);
+static void def_plain_initializers(py::module_& m) {
   const auto named = [](Initializer f, std::string text) {
     return NamedInitializer{std::move(f), std::move(text)};
   };
@@ -153,8 +138,30 @@ void init_initializers(py::module_& m) {
       },
       "scale"_a = 1.0);
   m.def(
-      "given", [=](const Array& v) { return named(nn::init::given(v), "given(...)"); },
+      "given",
+      [](const Array& v) {
+        return NamedInitializer{nn::init::given(v), "given(...)"};
+      },
       "values"_a);
+}
+
+void init_initializers(py::module_& m) {
+  py::class_<NamedInitializer>(m, "Initializer", "How a parameter starts.")
+      .def(
+          "__call__",
+          [](const NamedInitializer& i, const Array& key, const Size& shape,
+             const DType& dtype) { return i.f(key_from_array(key), shape, dtype); },
+          "key"_a, "shape"_a, "dtype"_a = DType::f32)
+      .def("__repr__", [](const NamedInitializer& i) { return i.text; });
+  const std::pair<const char*, Scaled> scaled[] = {
+      {"kaiming_normal", nn::init::kaiming_normal},
+      {"kaiming_uniform", nn::init::kaiming_uniform},
+      {"xavier_normal", nn::init::xavier_normal},
+      {"xavier_uniform", nn::init::xavier_uniform},
+      {"lecun_normal", nn::init::lecun_normal},
+      {"lecun_uniform", nn::init::lecun_uniform}};
+  for (const auto& [name, f] : scaled) def_scaled(m, name, f);
+  def_plain_initializers(m);
 }
 
 }  // namespace braintrace::python

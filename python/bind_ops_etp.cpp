@@ -67,6 +67,20 @@ void def_sparse(py::module_& m) {
       ">>> bt.sparse_matmul([1.0, 2.0], [3.0, 4.0], s).tolist()\n[11.0]");
 }
 
+void def_conv(py::module_& m) {
+  m.def(
+      "conv",
+      [](Arg x, Arg k, const std::optional<Size>& strides,
+         const std::optional<Pairs>& padding, std::int64_t groups, const MaybeArg& b) {
+        return conv(x, k, geometry(strides, padding, groups), maybe_value(b));
+      },
+      py::arg("x"), py::arg("kernel"), py::arg("strides") = py::none(),
+      py::arg("padding") = py::none(), py::arg("groups") = 1,
+      py::arg("bias") = py::none(),
+      "Cross-correlation; x [n, *spatial, c], kernel [*spatial, c / groups, o].\n\n"
+      ">>> bt.conv(bt.ones((1, 5, 1)), bt.ones((3, 1, 2))).shape\n(1, 3, 2)");
+}
+
 }  // namespace
 
 void init_ops_etp(py::module_& m) {
@@ -109,17 +123,6 @@ void init_ops_etp(py::module_& m) {
       py::arg("indices"), py::arg("weight"), py::arg("weight_fn") = py::none(),
       "Rows of a table.\n\n>>> bt.embedding([1], [[1.0], [2.0]]).tolist()\n[[2.0]]");
   m.def(
-      "conv",
-      [](Arg x, Arg k, const std::optional<Size>& strides,
-         const std::optional<Pairs>& padding, std::int64_t groups, const MaybeArg& b) {
-        return conv(x, k, geometry(strides, padding, groups), maybe_value(b));
-      },
-      py::arg("x"), py::arg("kernel"), py::arg("strides") = py::none(),
-      py::arg("padding") = py::none(), py::arg("groups") = 1,
-      py::arg("bias") = py::none(),
-      "Cross-correlation; x [n, *spatial, c], kernel [*spatial, c / groups, o].\n\n"
-      ">>> bt.conv(bt.ones((1, 5, 1)), bt.ones((3, 1, 2))).shape\n(1, 3, 2)");
-  m.def(
       "lora_matmul",
       [](Arg x, Arg b, Arg a, double alpha, const MaybeArg& bias) {
         return lora_matmul(x, b, a, alpha, maybe_value(bias));
@@ -128,6 +131,7 @@ void init_ops_etp(py::module_& m) {
       py::arg("bias") = py::none(),
       "alpha x b[i, r] a[r, o] (+ bias[o]).\n\n"
       ">>> bt.lora_matmul([1.0], [[2.0]], [[3.0]]).tolist()\n[6.0]");
+  def_conv(m);
   def_sparse(m);
 }
 

@@ -102,6 +102,9 @@ void def_shape(py::module_& m) {
       py::arg("x"), py::arg("low"), py::arg("high"), py::arg("value") = 0.0,
       "Adds entries before and after, per axis.\n\n"
       ">>> bt.pad([1.0], 1, 0).tolist()\n[0.0, 1.0]");
+}
+
+void def_entries(py::module_& m) {
   m.def("take", &take, py::arg("x"), py::arg("indices"), py::arg("axis") = 0,
         "Entries by index.\n\n>>> bt.take([5, 6, 7], [2, 0]).tolist()\n[7, 5]");
   m.def("scatter_add", &scatter_add, py::arg("x"), py::arg("indices"), py::arg("updates"),
@@ -154,6 +157,7 @@ void def_products(py::module_& m) {
 void init_ops_shape(py::module_& m) {
   def_creation(m);
   def_shape(m);
+  def_entries(m);
   def_products(m);
 }
 

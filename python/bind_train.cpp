@@ -61,6 +61,9 @@ void def_losses(py::module_& m) {
       "prediction"_a, "target"_a, "axis"_a = -1,
       "mean of 1 - cos(angle).\n\n>>> float(bt.cosine_loss([1.0, 0.0], [0.0, "
       "1.0]))\n1.0");
+}
+
+void def_spiking_measures(py::module_& m) {
   m.def(
       "firing_rate", [](Arg s, double dt) { return firing_rate(s.value, dt); },
       "spikes"_a, "dt"_a = 1.0,
@@ -263,6 +266,7 @@ void def_gradients(py::module_& m) {
 
 void init_train(py::module_& m) {
   def_losses(m);
+  def_spiking_measures(m);
   def_schedules(m);
   def_optimizers(m);
   def_gradients(m);

@@ -30,6 +30,7 @@ void init_report(py::module_& m);
 void init_train(py::module_& m);
 void init_data(py::module_& m);
 void init_algorithm(py::module_& m);
+void init_certificate(py::module_& m);
 void init_learner(py::module_& m);
 void init_io(py::module_& m);
 

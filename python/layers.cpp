@@ -12,7 +12,8 @@ namespace {
 const std::vector<const LayerSpec*>& all_layers() {
   static const auto* table = [] {
     auto* t = new std::vector<const LayerSpec*>();
-    for (const auto& part : {linear_layers(), spatial_layers(), activation_layers(),
+    for (const auto& part : {linear_layers(), spatial_layers(), norm_layers(),
+                             activation_layers(), shaped_activation_layers(),
                              recurrent_layers(), neuron_layers(), synapse_layers()})
       for (const LayerSpec& s : part) t->push_back(&s);
     return t;

@@ -23,7 +23,9 @@ struct LayerSpec {
 
 std::span<const LayerSpec> linear_layers();
 std::span<const LayerSpec> spatial_layers();
+std::span<const LayerSpec> norm_layers();
 std::span<const LayerSpec> activation_layers();
+std::span<const LayerSpec> shaped_activation_layers();  // with an argument
 std::span<const LayerSpec> recurrent_layers();
 std::span<const LayerSpec> neuron_layers();
 std::span<const LayerSpec> synapse_layers();

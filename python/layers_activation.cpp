@@ -108,6 +108,12 @@ std::span<const LayerSpec> activation_layers() {
        "(3,)"},
       {"TanhShrink", "Module", make_plain<TanhShrink>, typeid(TanhShrink), "x - tanh(x).",
        "TanhShrink()", "3", "(3,)"},
+  };
+  return table;
+}
+
+std::span<const LayerSpec> shaped_activation_layers() {
+  static const LayerSpec table[] = {
       {"CELU", "Module", make_with<CELU, kAlpha>, typeid(CELU),
        "x, below 0: alpha (e^(x / alpha) - 1).", "CELU()", "3", "(3,)"},
       {"ELU", "Module", make_with<ELU, kAlpha>, typeid(ELU),

@@ -174,6 +174,12 @@ std::span<const LayerSpec> spatial_layers() {
        kAdaptive, "AdaptiveAvgPool2d(2)", "(5, 4, 1)", "(2, 2, 1)"},
       {"AdaptiveAvgPool3d", "Module", make_adaptive<kAvg, 3>, typeid(AdaptiveAvgPool3d),
        kAdaptive, "AdaptiveAvgPool3d(2)", "(4, 4, 4, 1)", "(2, 2, 2, 1)"},
+  };
+  return table;
+}
+
+std::span<const LayerSpec> norm_layers() {
+  static const LayerSpec table[] = {
       {"BatchNorm0d", "Module", make_batch_norm<0>, typeid(BatchNorm<0>), kNorm,
        "BatchNorm0d(3)", "(2, 3)", "(2, 3)"},
       {"BatchNorm1d", "Module", make_batch_norm<1>, typeid(BatchNorm<1>), kNorm,

@@ -30,6 +30,7 @@ PYBIND11_MODULE(_core, m) {
   bt::init_train(m);
   bt::init_data(m);
   bt::init_algorithm(m);
+  bt::init_certificate(m);
   bt::init_learner(m);
   bt::init_io(m);
 }

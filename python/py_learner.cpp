@@ -99,6 +99,18 @@ TracedFn traced_function(const py::function& f, const Tree& args, bool has_aux,
   };
 }
 
+std::vector<Array> step_arrays(const py::args& args) {
+  std::vector<Array> out;
+  out.reserve(args.size());
+  for (py::handle h : args)
+    if (py::isinstance<Value>(h) && h.cast<const Value&>().is_concrete())
+      out.push_back(h.cast<const Value&>().array());
+  if (out.size() == args.size()) return out;
+  std::vector<Value> leaves;
+  flatten(args, leaves);
+  return arrays_of(leaves);
+}
+
 PyLearner::PyLearner(const py::object& model, const Algorithm& algorithm,
                      const py::args& examples, LearnerOptions options)
     : model_object_(model),
@@ -116,9 +128,7 @@ py::object PyLearner::call(const py::args& args) {
 }
 
 py::object PyLearner::step(const py::args& args) {
-  std::vector<Value> in;
-  flatten(args, in);
-  const std::vector<Array> arrays = arrays_of(in);
+  const std::vector<Array> arrays = step_arrays(args);
   std::vector<Array> out;
   {
     py::gil_scoped_release release;
@@ -164,6 +174,17 @@ py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::function& 
   if (aux.num_leaves() == r.aux.size() && !r.aux.empty())
     more = unflatten(aux, values_of(r.aux));
   return py::make_tuple(r.grads, r.losses, more, r.steps);
+}
+
+CertificateData PyLearner::certificate(const py::args& sequences,
+                                       const py::function& step_fn, std::int64_t window) {
+  std::vector<Value> leaves;
+  const Tree args = flatten(sequences, leaves);
+  const std::vector<Array> arrays = arrays_of(leaves);
+  Tree aux;
+  const TracedFn loss = traced_function(step_fn, args, false, aux);
+  py::gil_scoped_release release;
+  return learner_.certificate(arrays, loss, window);
 }
 
 py::object PyLearner::etrace_evolve(const py::args& sequences,

@@ -24,6 +24,8 @@ class PyLearner {
   // (grads, losses, aux, steps)
   py::tuple etrace_grad(const py::args& sequences, const py::function& step_fn,
                         const py::dict& options);
+  CertificateData certificate(const py::args& sequences, const py::function& step_fn,
+                              std::int64_t window);
   py::object etrace_evolve(const py::args& sequences,
                            const std::optional<std::int64_t>& chunk_size,
                            bool return_outputs);
@@ -37,6 +39,9 @@ class PyLearner {
   std::shared_ptr<Module> model_;
   Learner learner_;
 };
+
+// Arguments of one step; arrays are taken as they are.
+std::vector<Array> step_arrays(const py::args& args);
 
 // A function (values...) -> loss or (loss, aux) as the library calls it. `args` holds the
 // structure of its arguments; that of aux is left in `aux`.

@@ -56,7 +56,7 @@ std::vector<std::size_t> nodes_between(const GraphIndex& index,
 }
 
 std::string node_name(const Graph& g, const Node& n) {
-  if (!n.op->etp) return std::string(n.op->name);
+  if (!n.op->etp || !n.op->etp->reference_name) return std::string(n.op->name);
   const NodeTypes types = types_of(g, n);
   return std::string(n.op->etp->reference_name({types.in, types.out, n.attrs}));
 }

@@ -138,7 +138,7 @@ void Learner::set_modulator(const std::optional<Array>& modulator) {
 void Learner::set_rule_input(const std::string& name, const Array& value) {
   for (const RuleInput& in : impl_->rule->rule().optional_inputs())
     if (in.name == name && impl_->rule->given.insert(name).second)
-      impl_->programs.clear();
+      impl_->forget_programs();
   impl_->rule_inputs[name] = value.astype(impl_->rule->scalar_dtype()).contiguous();
 }
 

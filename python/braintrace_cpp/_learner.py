@@ -1,66 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learners: a model with a learning rule, compiled, and the drivers over sequences."""
 import json
-from dataclasses import dataclass
-from typing import Any
 
 from . import _core
 from ._errors import CompilationError, UserRuntimeError, UserTypeError, UserValueError
-
-
-class ETraceConfig(_core._ETraceConfig):
-    """A learning rule as a point on six axes.
-
-    >>> ETraceConfig(recurrence_scope='coupled').recurrence_scope
-    'coupled'
-    """
-
-    def __init__(self, **fields):
-        super().__init__(json.dumps(fields))
-
-    def replace(self, **changes):
-        """A changed copy, checked again."""
-        return type(self)(**{**json.loads(self.to_json()), **changes})
-
-    def __reduce__(self):
-        return _config_from_json, (self.to_json(),)
-
-
-def _config_from_json(text):
-    return ETraceConfig(**json.loads(text))
-
-
-@dataclass(frozen=True)
-class SingleStepData:
-    """Data of one step; the same as the plain data."""
-
-    data: Any
-
-
-@dataclass(frozen=True)
-class MultiStepData:
-    """Data with a leading time axis: several steps in one call."""
-
-    data: Any
-
-
-class Gradients(dict):
-    """Gradients by slash path; a tuple path gives a leaf, or a dict of the leaves below it.
-
-    >>> g = Gradients({'out/weight/bias': 1.0, 'out/weight/weight': 2.0})
-    >>> g[('out', 'weight')]
-    {'bias': 1.0, 'weight': 2.0}
-    """
-
-    def __missing__(self, key):
-        if isinstance(key, tuple):
-            path = "/".join(map(str, key))
-            if path in self:
-                return self[path]
-            below = {k[len(path) + 1:]: v for k, v in self.items() if k.startswith(path + "/")}
-            if below:
-                return below
-        raise KeyError(key)
+from ._values import ETraceConfig, Gradients, MultiStepData, SingleStepData, _config_from_json
 
 
 def _plain(x):
@@ -181,6 +125,12 @@ class ETraceAlgorithm:
         if has_aux:
             out.append(aux)
         return out[0] if len(out) == 1 else tuple(out)
+
+    def certificate(self, *sequences, step_fn, window=1):
+        """Online gradients of these sequences beside those of back-propagation, parameter by
+        parameter; the learner is as before when it returns. `print` shows the table."""
+        _check_sequences("certificate", sequences, None)
+        return self._compiled().certificate(step_fn, window, *sequences)
 
     def etrace_evolve(self, *sequences, step_fn=None, chunk_size=None, return_outputs=False):
         """The same steps without a gradient."""

@@ -255,3 +255,22 @@ def test_the_memory_plan_counts_the_traces(learner):
     plan = learner.memory_plan()
     stored = sum(t["value"].numpy().nbytes for t in learner.etraces())
     assert plan.total_bytes == stored > 0
+
+
+def test_a_certificate_tells_the_distance_to_bptt(learner):
+    before = learner.model.state_dict()
+    c = learner.certificate(XS, YS, step_fn=loss_of(learner))
+    assert {r.parameter for r in c.rows} == set(grads_of(learner))
+    exact = {r.parameter: r for r in c.rows}["out/weight/weight"]
+    assert exact.cosine > 0.9999 and 0 < c.cosine <= 1 and c.steps == 12
+    assert "rnn/" in str(c) and c.states[0].largest > 0
+    bt.nn.init_all_states(learner.model)
+    for path, value in before.items():
+        np.testing.assert_array_equal(learner.model.state_dict()[path], value)
+
+
+def test_rules_are_values_that_can_be_pickled():
+    rule = bt.Algorithm("pp_prop", {"decay_or_rank": 0.9})
+    assert pickle.loads(pickle.dumps(rule)) == rule
+    feedback = bt.Algorithm("eprop", {"feedback": "random", "random_feedback_key": 3})
+    assert pickle.loads(pickle.dumps(feedback)) == feedback

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How good online gradients are, as records.
+#include "bindings.h"
+
+#include "braintrace/base/certificate.h"
+#include "braintrace/view/certificate_text.h"
+
+namespace braintrace::python {
+
+using namespace py::literals;
+
+void init_certificate(py::module_& m) {
+  using Row = CertificateRow;
+  py::class_<Row>(m, "CertificateRow", "One leaf of a parameter.")
+      .def_readonly("parameter", &Row::parameter)
+      .def_readonly("verdict", &Row::verdict)
+      .def_readonly("because", &Row::because)
+      .def_readonly("cosine", &Row::cosine)
+      .def_readonly("error", &Row::error)
+      .def_readonly("norm", &Row::norm)
+      .def_readonly("bptt_norm", &Row::bptt_norm)
+      .def_readonly("trace_max", &Row::trace_max);
+  using State = CertificateState;
+  py::class_<State>(m, "CertificateState", "Signs of life of one hidden state.")
+      .def_readonly("state", &State::state)
+      .def_readonly("largest", &State::largest)
+      .def_readonly("change", &State::change)
+      .def_readonly("rate", &State::rate);
+  using C = CertificateData;
+  py::class_<C>(m, "Certificate", "Online gradients beside back-propagation.")
+      .def_readonly("algorithm", &C::algorithm)
+      .def_readonly("history", &C::history)
+      .def_readonly("steps", &C::steps)
+      .def_readonly("window", &C::window)
+      .def_readonly("loss", &C::loss)
+      .def_readonly("cosine", &C::cosine)
+      .def_readonly("error", &C::error)
+      .def_readonly("rows", &C::rows)
+      .def_readonly("states", &C::states)
+      .def_readonly("warnings", &C::warnings)
+      .def("holds", &C::holds, "tolerance"_a,
+           "Whether every exact row is that close and nothing was refused.")
+      .def("__str__", [](const C& c) { return to_text(c); })
+      .def("__repr__", [](const C& c) { return to_text(c); });
+}
+
+}  // namespace braintrace::python
