@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// parity DIR... [--filter TEXT] [--verbose] [--dtype f32|f64] [--no-rule]
+// parity DIR... [--filter TEXT] [--verbose] [--dtype f32|f64] [--no-rule] [--sound]
 // Replays every recorded run directly in the directories; exit 1 when any differs.
 #include "braintrace/testing/parity.h"
 
@@ -10,6 +10,8 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
+
+#include "braintrace/testing/sound.h"
 
 namespace fs = std::filesystem;
 using namespace braintrace;
@@ -24,6 +26,7 @@ struct Options {
   std::string dtype = "f64";
   bool verbose = false;
   bool no_rule = false;
+  bool sound = false;
 };
 
 std::vector<fs::path> json_files(const fs::path& directory) {
@@ -58,6 +61,25 @@ std::vector<ParityResult> check_file(const fs::path& file, const Options& o) {
   return {};
 }
 
+// The models of the recorded runs in the default mode, against back-propagation.
+int check_sound(const Options& o) {
+  int passed = 0, failed = 0;
+  for (const std::string& directory : o.directories)
+    for (const fs::path& file : json_files(directory)) {
+      const std::string text = read(file), name = file.stem().string();
+      if (testing::classify_golden(text) != GoldenKind::golden_case) continue;
+      if (name.find(o.filter) == std::string::npos) continue;
+      const testing::SoundResult r = testing::check_sound_case(name, text);
+      (r.passed() ? passed : failed)++;
+      fmt::print("{}\n", testing::describe(r));
+      for (const std::string& note : r.notes)
+        if (o.verbose) fmt::print("       {}\n", note);
+      std::fflush(stdout);
+    }
+  fmt::print("{} passed, {} failed\n", passed, failed);
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,7 +93,11 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "f64"}));
   app.add_flag("--verbose", o.verbose, "one line per compared array");
   app.add_flag("--no-rule", o.no_rule, "leave the recorded learning rule out");
+  app.add_flag("--sound", o.sound,
+               "instead: gradients in the default mode against back-propagation, of the "
+               "whole and of the cut program");
   CLI11_PARSE(app, argc, argv);
+  if (o.sound) return check_sound(o);
 
   int passed = 0, failed = 0;
   for (const std::string& directory : o.directories) {

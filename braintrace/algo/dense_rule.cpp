@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/algo/dense_rule.h"
 
+#include <algorithm>
 #include <set>
 
 #include "braintrace/ops/axis.h"
@@ -101,6 +102,7 @@ std::optional<Value> DenseRule::carried(StepTerms& t, const Entry& e,
   if (recursion == TemporalRecursion::none) return std::nullopt;
   if (recursion == TemporalRecursion::scalar_leak) return eps * *config.decay().f;
   if (!g.has_recurrence) return std::nullopt;
+  if (g.descent) return by_position(t.loop_D(g.index), eps);
   if (config.recurrence_scope() != RecurrenceScope::sparse_n)
     return by_position(*t.D(g.index), eps);
   const Shape group = joined({g.varshape(), {g.num_state()}});
@@ -168,7 +170,10 @@ WindowForm DenseRule::window_form() const {
   const bool io = c.trace_factorization() == TraceFactorization::io_factorized;
   const bool own_leak = io && c.temporal_recursion().f == TemporalRecursion::scalar_leak;
   const bool whole = c.recurrence_scope() == RecurrenceScope::sparse_n;
-  return own_leak || whole ? WindowForm::per_step : WindowForm::credit;
+  const bool loops = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
+    return writer(e).group().descent != nullptr;
+  });
+  return own_leak || whole || loops ? WindowForm::per_step : WindowForm::credit;
 }
 
 std::vector<Value> DenseRule::credit(StepTerms& t, const GroupSignals& r) const {

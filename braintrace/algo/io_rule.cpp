@@ -138,7 +138,12 @@ LeafGradients IoRule::history(StepTerms& t, const GroupSignals& signals,
     }
     if (e.x && a_x_ > 0) {
       const Value q = met(t, signals, e, newest(t, e));
-      operands = added(operands, w.weight_gradient(t.values(), q, before[*e.x] * a_x_));
+      std::vector<Value> older = w.weight_gradient(t.values(), q, before[*e.x] * a_x_);
+      // A bias has no older data: its product is the newest step's, which is exact.
+      const std::vector<bool> reads = w.reads_data();
+      for (std::size_t i = 0; i < older.size(); ++i)
+        if (!reads[i]) older[i] = zeros_like(older[i]);
+      operands = added(operands, older);
     }
     if (operands.empty()) continue;
     add_to(out, w.pull_back(t.values(), operands, context().options().prologue));

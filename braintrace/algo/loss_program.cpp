@@ -7,31 +7,9 @@
 
 #include "braintrace/ir/subgraph.h"
 #include "braintrace/ops/batch.h"
-#include "braintrace/ops/region_view.h"
 
 namespace braintrace {
 namespace {
-
-// The same program with nothing flowing back into loops of unknown length.
-Graph detached_whiles(const Graph& g) {
-  const auto is_while = [](const Node& n) { return as_while(n).has_value(); };
-  if (std::none_of(g.nodes().begin(), g.nodes().end(), is_while)) return g;
-  const auto builder = Builder::create();
-  Values env(g.num_values());
-  for (ValueId v : g.inputs()) env[v.index] = builder->input(g.type(v));
-  for (const Node& n : g.nodes()) {
-    Values in;
-    for (ValueId v : n.inputs) {
-      const bool cut = is_while(n) && is_float(g.type(v).dtype);
-      in.push_back(cut ? stop_gradient(env[v.index]) : env[v.index]);
-    }
-    const Values out = builder->record(*n.op, in, n.attrs, n.loc);
-    for (std::size_t k = 0; k < out.size(); ++k) env[n.outputs[k].index] = out[k];
-  }
-  Values outputs;
-  for (ValueId v : g.outputs()) outputs.push_back(env[v.index]);
-  return builder->finish(outputs);
-}
 
 // Inputs stand in front in a finished program, in the order they were declared, whatever
 // was computed in between.

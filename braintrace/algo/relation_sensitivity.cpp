@@ -5,6 +5,7 @@
 
 #include "braintrace/algo/relation_writer.h"
 #include "braintrace/ir/builder.h"
+#include "braintrace/ir/subgraph.h"
 #include "braintrace/ops/calculus.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/transforms/lanes.h"
@@ -21,6 +22,20 @@ std::vector<WeightVar> RelationWriter::leaves() const {
   for (const Trainable& t : relation_.trainables)
     for (const WeightVar& w : t.prologue.parameters)
       if (seen.insert(w.id).second) out.push_back(w);
+  return out;
+}
+
+std::vector<bool> RelationWriter::reads_data() const {
+  const auto builder = Builder::create();
+  std::vector<Value> in;
+  for (const Type& t : types_.in) in.push_back(builder->input(t));
+  const std::vector<Value> grads = op_gradient(in, builder->input(types_.out[0]));
+  std::vector<bool> out(grads.size(), false);
+  if (rule_.x < 0) return out;
+  const ValueId x = in[static_cast<std::size_t>(rule_.x)].id();
+  const Graph g = builder->finish(grads);
+  const std::vector<bool> depends = depends_on(g, std::vector{x});
+  for (std::size_t i = 0; i < grads.size(); ++i) out[i] = depends[g.outputs()[i].index];
   return out;
 }
 

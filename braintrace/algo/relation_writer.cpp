@@ -103,12 +103,16 @@ Type RelationWriter::trace(std::int64_t slot, std::int64_t width) const {
 }
 
 Value RelationWriter::df(const StepValues& v) const {
+  return df_of(relation_.tails[tail_], v);
+}
+
+Value RelationWriter::df_of(const Graph& tail, const StepValues& v) const {
   std::vector<ValueId> ids = relation_.tail_constants[tail_];
   ids.push_back(relation_.y);
   const std::vector<Value> in = gather_values(v, ids);
   std::vector<Tangent> tangents(in.size());
   tangents.back() = ones_like(in.back());
-  const JvpResult r = jvp_values(relation_.tails[tail_], in, tangents);
+  const JvpResult r = jvp_values(tail, in, tangents);
   std::vector<Value> members;
   for (std::size_t i = 0; i < r.outs.size(); ++i)
     members.push_back(materialize(r.tangents[i], r.outs[i].type()));
@@ -316,6 +320,8 @@ SubProgram RelationWriter::prologue_program(const Trainable& t) const {
   for (std::size_t at = 0; at < open.size(); ++at) {
     const auto producer = index.producer(open[at]);
     if (!producer || !seen.insert(open[at]).second) continue;
+    // What stands behind another trainable op is that op's.
+    if (is_structural_etp(index.node(*producer))) continue;
     nodes.insert(*producer);
     for (ValueId v : index.node(*producer).inputs) open.push_back(v);
   }

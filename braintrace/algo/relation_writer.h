@@ -57,6 +57,10 @@ class RelationWriter {
   Type trace(std::int64_t slot, std::int64_t width) const;
   // (*varshape, num_state): one all-ones product through the tail.
   Value df(const StepValues& v) const;
+  // Does the tail run through a loop of unknown length, which reverse mode cannot cross?
+  bool crosses_while() const;
+  // The part of df that runs through such loops.
+  Value df_through_whiles(const StepValues& v) const;
   // df (x) x for a df of any width.
   Value instant(const StepValues& v, std::int64_t slot, const Value& df) const;
   // D eps; D is (*varshape, M, M).
@@ -64,6 +68,8 @@ class RelationWriter {
   // Sum over states of signal times trace, per weight operand of the op, in rule order.
   std::vector<Value> contracted(const StepValues& v, const Value& signal,
                                 const std::vector<Value>& eps) const;
+  // Per weight operand: does its gradient depend on the data? (A bias' does not.)
+  std::vector<bool> reads_data() const;
   // The op's own weight gradient for a cotangent of y; `x` stands in for what
   // x_representation() gives.
   std::vector<Value> weight_gradient(const StepValues& v, const Value& ct_y,
@@ -87,6 +93,7 @@ class RelationWriter {
   std::optional<Value> x_representation(const StepValues& v) const;
 
  private:
+  Value df_of(const Graph& tail, const StepValues& v) const;
   Signature signature() const { return {types_.in, types_.out, node_.attrs}; }
   std::vector<Value> node_inputs(const StepValues& v) const;
   Site site(std::span<const Value> in) const;
@@ -117,6 +124,10 @@ class RelationWriter {
   NodeTypes types_;
   std::int64_t num_slots_;
 };
+
+// The same program with nothing flowing back, or forward, through loops of unknown
+// length.
+Graph detached_whiles(const Graph& g);
 
 // The slice of one state: (..., M) -> (...).
 Value state_slice(const Value& v, std::int64_t a);

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/algo/while_terms.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/ops.h"
+#include "braintrace/ops/region_view.h"
 
 namespace braintrace {
 
@@ -45,6 +47,9 @@ void CompiledRule::check_deep() const {
     require(part->window_form() == WindowForm::credit && part->filter() == 0,
             "needs a rule whose credit travels back through D (D_RTRL, OSTLRecurrent, "
             "EProp without a filter)");
+  require(!has_while(graph_->module_info.program()),
+          "sends credit back through whole steps, and reverse mode cannot cross a while "
+          "loop");
   for (const HiddenGroup& g : graph_->hidden_groups)
     require(!g.descent, fmt::format("does not reach into the opened loop of {}",
                                     to_string(g.members[0].path)));
@@ -115,6 +120,7 @@ RuleProgram CompiledRule::write(RuleMode mode) const {
       const GroupSignals s = signals(terms, adjoints, mode);
       grads = adds_history_only() ? rule_->history(terms, s, before, eps)
                                   : rule_->solve(terms, s, eps);
+      if (adds_history_only()) add_to(grads, while_terms(*context_, terms, s));
     }
   }
   p.num_adjoints = adjoints.size();

@@ -73,6 +73,11 @@ RuleContext::RuleContext(const ETraceGraph& graph, const Algorithm& algorithm,
       list.emplace_back(info, graph.hidden_groups, r, i, k);
   }
   std::map<const ScanDescentInfo*, std::vector<ValueId>> inside;
+  for (const RelationWriter& r : dense_)
+    if (const ScanDescentInfo* loop = r.group().descent.get())
+      for (const std::vector<ValueId>& more :
+           {r.group().transition_constants, r.group().hidden_invars()})
+        inside[loop].insert(inside[loop].end(), more.begin(), more.end());
   for (const RelationWriter& r : relations_)
     if (const ScanDescentInfo* loop = r.relation().control_flow_context.get()) {
       std::vector<ValueId>& ids = inside[loop];
@@ -130,6 +135,32 @@ const std::optional<Value>& StepTerms::D(std::int64_t group) {
     it = d_.emplace(group, make_D(context_.groups()[static_cast<std::size_t>(group)]))
              .first;
   return it->second;
+}
+
+Value StepTerms::loop_D(std::int64_t group) const {
+  const HiddenGroup& g = context_.groups()[static_cast<std::size_t>(group)];
+  const LoopValues& loop = context_.loop(g.descent.get());
+  const std::int64_t m = g.num_state();
+  Array eye = zeros({m, m}, DType::f64);
+  for (std::int64_t i = 0; i < m; ++i) eye.mutable_data<double>()[i * (m + 1)] = 1;
+  const DType dtype = g.descent->body.program().type(g.members[0].in).dtype;
+  const Value one(
+      eye.astype(dtype).broadcast_to(with_axes(g.varshape(), {m, m})).contiguous());
+  return scan(
+             [&](const Values& in) {
+               const std::span<const Value> all(in);
+               StepTerms sub = within(loop.at(values_, all.subspan(1)));
+               const std::optional<Value>& d = sub.D(group);
+               if (!d) return Values{zeros_like(in[0])};
+               Ints lead = iota_ints(in[0].rank() - 2);
+               const DotDims dims{.lhs_contract = {in[0].rank() - 1},
+                                  .rhs_contract = {in[0].rank() - 2},
+                                  .lhs_batch = lead,
+                                  .rhs_batch = lead};
+               return Values{dot_general(*d, in[0], dims)};
+             },
+             {one}, loop.stacked(values_))
+      .carry[0];
 }
 
 std::optional<Value> StepTerms::make_D(const HiddenGroup& g) const {

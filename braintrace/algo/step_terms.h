@@ -67,6 +67,8 @@ class StepTerms {
 
   // What the config puts for D, (*varshape, M, M); nullopt: zero.
   const std::optional<Value>& D(std::int64_t group);
+  // The D of a group that an opened loop updates, over the whole loop.
+  Value loop_D(std::int64_t group) const;
   // (*varshape, M): the tail's derivative, in slot 0 of a widened group.
   const Value& df(std::size_t relation);
   // The group's Jacobian times a group-shaped value, without building the matrix.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "braintrace/algo/while_terms.h"
 #include "braintrace/algo/window_impl.h"
 #include "braintrace/ops/calculus.h"
 
@@ -124,7 +125,8 @@ class WindowAssembler {
     const bool fast = std::all_of(parts.begin(), parts.end(), [](const LearningRule* p) {
       return p->window_form() != WindowForm::per_step;
     });
-    if (!fast) return roll_step_by_step(values_, eps_, grads_);
+    if (!fast || has_while_terms(rule_.context()))
+      return roll_step_by_step(values_, eps_, grads_);
     std::size_t at = 0;
     for (const LearningRule* part : parts) {
       const std::size_t count = part->traces().size();

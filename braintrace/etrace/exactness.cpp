@@ -109,6 +109,7 @@ class ExactnessFinder {
       return fmt::format("the past of {} is cut inside its loop", name);
     if (!g.descent)
       if (const Loss cut = first_cut(g.cuts, name)) return cut;
+    if (const Loss lost = lost_beside_carry(g)) return lost;
     std::vector<ValueId> own;
     for (const Path& p : g.hidden_paths()) {
       own.push_back(info_.hidden_at(p)->in);
@@ -118,13 +119,41 @@ class ExactnessFinder {
       if (other != index)
         return fmt::format("{} moves {} of another group", name,
                            path_list(group(other).hidden_paths()));
+    if (const Loss lost = read_before_exit(g)) return lost;
     return through_other_state(own);
   }
 
+  // What the loss reads of old states without passing the new ones.
+  Loss read_before_exit(const HiddenGroup& g) const {
+    std::set<Use> new_values;
+    for (const HiddenVar& h : info_.hidden)
+      for (const Use& u : uses(h.out)) new_values.insert(u);
+    const auto outputs = info_.program().outputs().first(info_.num_var_out);
+    for (const Path& p : g.hidden_paths()) {
+      const HiddenVar& h = *info_.hidden_at(p);
+      const std::set<ValueId> seen = reached({h.in}, new_values);
+      for (ValueId v : outputs)
+        if (seen.contains(v) && !info_.hidden_at_output(v))
+          return fmt::format(
+              "an output reads {} on a way that does not pass its new value",
+              to_string(p));
+    }
+    return std::nullopt;
+  }
+
+  // An opened loop follows its states as carries; on any other way in they are constants.
+  Loss lost_beside_carry(const HiddenGroup& g) const {
+    if (!g.descent) return std::nullopt;
+    std::set<Use> carries;
+    for (std::size_t k = 0; k < g.descent->num_carry; ++k)
+      carries.insert({g.descent->node, g.descent->num_consts + k});
+    for (const Path& p : g.hidden_paths())
+      if (!groups_reached({info_.hidden_at(p)->in}, carries).empty())
+        return fmt::format("{} is read beside the loop that updates it", to_string(p));
+    return std::nullopt;
+  }
+
   Loss lost_by_relation(const HiddenParamOpRelation& r) const {
-    for (const Trainable& t : r.trainables)
-      if (t.prologue.dynamic)
-        return fmt::format("the weight of {} changes from step to step", r.primitive);
     if (r.kind == RelationKind::direct && !r.control_flow_context)
       if (const Loss cut = first_cut(r.cuts, r.primitive)) return cut;
     if (r.control_flow_context && !r.cuts.empty())

@@ -116,12 +116,34 @@ class RelationFinder {
   // Fills in groups and tails, or records why there are none.
   bool complete(HiddenParamOpRelation& r, const Reach& reach) {
     for (const Path& p : reach.shape_mismatch) note_shape_mismatch(r, p);
+    const bool sound = options_.weight_source == WeightSource::all;
+    if (sound && !reach.hidden_outs.empty() && has_dynamic_prologue(r))
+      return moving(r, reach);
     if (!reach.hidden_outs.empty()) return direct(r, reach);
     if (!reach.beyond.empty() && options_.weight_paths != WeightPaths::exclude) {
       if (const auto why = dense_.why_dense(r, reach.beyond))
         return dense(r, reach, *why);
     }
     return exclude(r, reach);
+  }
+
+  static bool has_dynamic_prologue(const HiddenParamOpRelation& r) {
+    return std::any_of(r.trainables.begin(), r.trainables.end(),
+                       [](const Trainable& t) { return t.prologue.dynamic; });
+  }
+
+  // A weight that is made anew at every step: traces of past weights say nothing of the
+  // parameters, only their full sensitivity does.
+  bool moving(HiddenParamOpRelation& r, const Reach& reach) {
+    Reach all = reach;
+    all.beyond.insert(reach.fed.begin(), reach.fed.end());
+    if (const auto why = dense_.why_dense(r, all.beyond))
+      return dense(r, all, "its weight changes from step to step; " + *why);
+    note(Kind::relation_excluded_weight_to_weight, Level::warning, r,
+         fmt::format("ETP primitive {} (weight={}): its weight changes from step to "
+                     "step and the full sensitivity is not kept.",
+                     r.primitive, to_string(r.path())));
+    return false;
   }
 
   bool direct(HiddenParamOpRelation& r, const Reach& reach) {

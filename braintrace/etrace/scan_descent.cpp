@@ -109,6 +109,9 @@ class Descender {
     CompileOptions inner = options_;
     inner.include_recurrent_mixing = false;
     inner.sparse_n.reset();
+    // Sensitivities do not roll through sub-steps: such weights are local, on record.
+    if (inner.weight_paths != WeightPaths::exclude)
+      inner.weight_paths = WeightPaths::local;
     d.groups = find_hidden_groups_from_minfo(d.body, inner, diagnostics_);
     d.relations =
         find_hidden_param_op_relations_from_minfo(d.body, d.groups, inner, diagnostics_);

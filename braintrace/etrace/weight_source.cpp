@@ -23,6 +23,11 @@ Prologue prologue_of(const ModuleInfo& info, ValueId operand) {
       continue;
     }
     const Node& n = info.index->node(*producer);
+    // What stands behind another trainable op is that op's.
+    if (is_structural_etp(n)) {
+      p.dynamic = true;
+      continue;
+    }
     if (!literal(n) && ops.insert(std::string(n.op->name)).second)
       p.chain.emplace_back(n.op->name);
     for (ValueId v : n.inputs)
