@@ -25,9 +25,13 @@ Value scored(const Task& task, const Array& a) {
   return take(a, array({n}, steps, DType::i32), 0);
 }
 
+// 0 when an entry is not a number.
 double largest(const Array& a) {
   double out = 0;
-  for (double v : a.to_doubles()) out = std::isfinite(v) ? std::max(out, std::abs(v)) : 0;
+  for (double v : a.to_doubles()) {
+    if (!std::isfinite(v)) return 0;
+    out = std::max(out, std::abs(v));
+  }
   return out;
 }
 
