@@ -52,6 +52,8 @@ class ChunkRunner {
       const TileLayout::Run all{0, std::min(code_.layout.block, code_.layout.size)};
       gather(a, all);
     }
+    if (code_.layout.inside_rows && code_.layout.shape.size() <= kMaxAxes)
+      return walk(first, last);
     for (std::int64_t b = first; b < last; ++b) {
       const TileLayout::Run run = code_.layout.run(b);
       place(run.start);
@@ -60,6 +62,52 @@ class ChunkRunner {
   }
 
  private:
+  static constexpr std::size_t kMaxAxes = 12;
+
+  // Blocks inside rows, one after the other: pointers move by what lies between two
+  // blocks, without divisions.
+  void walk(std::int64_t first, std::int64_t last) {
+    if (first >= last) return;
+    const TileLayout& t = code_.layout;
+    TileLayout::Run run = t.run(first);
+    place(run.start);
+    std::int64_t at = run.start % t.row, index[kMaxAxes] = {};
+    std::int64_t rest = run.start / t.row;
+    const std::size_t outer = t.shape.empty() ? 0 : t.shape.size() - 1;
+    for (std::size_t a = outer; a-- > 0; rest /= t.shape[a]) index[a] = rest % t.shape[a];
+    for (std::int64_t b = first;;) {
+      for (const TileAction& a : code_.actions) act(a, run);
+      if (++b == last) return;
+      run.start += run.size;
+      if (at + run.size < t.row) {
+        shift(outer, run.size);
+        at += run.size;
+      } else {
+        shift(outer, -at);
+        at = 0;
+        next_row(index, outer);
+      }
+      run.size = std::min(t.block, t.row - at);
+    }
+  }
+
+  void next_row(std::int64_t* index, std::size_t outer) {
+    for (std::size_t a = outer; a-- > 0;) {
+      shift(a, 1);
+      if (++index[a] < code_.layout.shape[a]) return;
+      shift(a, -index[a]);
+      index[a] = 0;
+    }
+  }
+
+  // By so many positions along an axis.
+  void shift(std::size_t axis, std::int64_t positions) {
+    if (positions == 0 || code_.layout.shape.empty()) return;
+    for (const TilePlace& m : code_.moving)
+      table_[m.entry] +=
+          positions * code_.strides(m.entry)[axis] * static_cast<std::int64_t>(m.element);
+  }
+
   void place(std::int64_t start) {
     for (const TilePlace& m : code_.moving) {
       const std::int64_t at = offset_of(code_.layout, code_.strides(m.entry), start);
