@@ -331,6 +331,9 @@ void Learner::Impl::call(Executable& e, std::span<const Array> args,
   e.check(caller);
   const bool in_place = e.program().num_traces > 0 && e.moves_traces_in_place() &&
                         !options.learning.check_finite;
+  // A second holder keeps the program from moving traces that may have to stay.
+  std::vector<Array> held;
+  if (options.learning.check_finite) held = traces;
   broken = in_place;
   std::vector<Array> before;
   if (options.learning.check_finite)
