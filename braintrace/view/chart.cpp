@@ -197,7 +197,11 @@ std::string raster_chart(const SpikeRaster& r, double width) {
   const double height = top + bottom + row * units;
   const double step = (width - left - right) / steps;
   std::string text = opening(width, height, "spikes of " + r.population + ", one sample");
-  text += "<g class=\"spikes\">\n";
+  const double floor = top + row * units + 2;
+  text += fmt::format(
+      "<polyline class=\"grid\" points=\"{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"/>"
+      "<g class=\"spikes\">\n",
+      left - 2, top - 2, left - 2, floor, width - right, floor);
   for (const auto& [t, u] : r.spikes)
     text += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
