@@ -14,6 +14,23 @@ target_precompile_headers(bt_test_headers PRIVATE
   <algorithm> <functional> <map> <memory> <set> <string> <vector> <doctest/doctest.h>
   ${PROJECT_SOURCE_DIR}/braintrace/ops/ops.h ${PROJECT_SOURCE_DIR}/braintrace/ir/op_def.h)
 
+# The same for programs, which are compiled as -fPIE.
+add_library(bt_program_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/headers.cpp)
+set_target_properties(bt_program_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(bt_program_headers PRIVATE -fPIE)
+target_include_directories(bt_program_headers PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(bt_program_headers PUBLIC fmt::fmt)
+target_precompile_headers(bt_program_headers PRIVATE
+  <algorithm> <functional> <map> <memory> <set> <string> <vector> <fmt/format.h>
+  ${PROJECT_SOURCE_DIR}/braintrace/nn/nn.h ${PROJECT_SOURCE_DIR}/braintrace/ops/ops.h
+  ${PROJECT_SOURCE_DIR}/braintrace/train/learner.h)
+# bt_program(name sources...): an executable of this tree.
+function(bt_program name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE braintrace)
+  target_precompile_headers(${name} REUSE_FROM bt_program_headers)
+endfunction()
+
 # bt_unity(target): its files are compiled in batches where BRAINTRACE_UNITY asks for it. Files
 # of a batch share their unnamed namespaces, so these names must differ within a room; a file
 # with flags of its own stays alone.
