@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -308,18 +307,6 @@ void Learner::Impl::bind(Executable& e, std::span<const Array> args,
   number(loss_weights);
 }
 
-namespace {
-
-Array packed_copy(const Array& a) {
-  const Array packed = a.contiguous();
-  Array out(packed.dtype(), packed.shape());
-  std::memcpy(out.mutable_raw(), packed.raw(),
-              static_cast<std::size_t>(packed.size()) * size_of(packed.dtype()));
-  return out;
-}
-
-}  // namespace
-
 void Learner::Impl::call(Executable& e, std::span<const Array> args,
                          std::span<const double> loss_weights, std::string_view caller) {
   BT_REQUIRE_KIND(!broken, ErrorKind::runtime,
@@ -335,19 +322,9 @@ void Learner::Impl::call(Executable& e, std::span<const Array> args,
   std::vector<Array> held;
   if (options.learning.check_finite) held = traces;
   broken = in_place;
-  std::vector<Array> before;
-  if (options.learning.check_finite)
-    for (const Array& t : traces) before.push_back(packed_copy(t));
   e.run();
   broken = false;
-  if (options.learning.check_finite) {
-    try {
-      require_finite(e, caller);
-    } catch (...) {
-      traces = std::move(before);  // the program may have moved them in place
-      throw;
-    }
-  }
+  if (options.learning.check_finite) require_finite(e, caller);
   commit(e);
 }
 
