@@ -8,6 +8,8 @@
 
 #include "braintrace/nn/nn.h"
 #include "braintrace/testing/micro_model.h"
+#include "braintrace/testing/online_trial.h"
+#include "braintrace/train/losses.h"
 
 using namespace braintrace;
 using namespace braintrace::testing;
@@ -84,16 +86,89 @@ TEST_CASE("a weight behind another op's weight is credited once") {
   check(m);
 }
 
-TEST_CASE("one product that reads a new and an old state is cut by path") {
-  MicroModel m([](MicroModel& s, Value x) {
+namespace {
+
+// A product of [h1_t, h2_{t-1}]; `all_cut`: nothing goes back through it at all.
+std::unique_ptr<MicroModel> product_of_new_and_old(bool all_cut) {
+  auto m = std::make_unique<MicroModel>([all_cut](MicroModel& s, Value x) {
     s.set("h1", 0.8 * s.h("h1") + tanh(matmul(x, varied(s.w("a")))));
     const Value both = concat({s.h("h1"), s.h("h2")}, -1);
-    const Value z = sigmoid(matmul(both, varied(s.w("b"))));
+    const Value read = all_cut ? stop_gradient(both) : both;
+    const Value z = sigmoid(matmul(read, varied(s.w("b"))));
     s.set("h2", z * s.h("h2") + (1 - z) * s.h("h1"));
     return s.h("h2");
   });
-  m.hidden("h1", {4}).hidden("h2", {4}).param("a", {4, 4}).param("b", {8, 4});
-  check(m);
+  m->hidden("h1", {4}).hidden("h2", {4}).param("a", {4, 4}).param("b", {8, 4});
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("one product that reads a new and an old state is cut by path") {
+  const auto m = product_of_new_and_old(false);
+  check(*m);
+}
+
+TEST_CASE("a cut of every product that reads a state is not what the rule computes") {
+  const auto online = [](MicroModel& m) {
+    const Array xs = random_normal(rng_key(7), {5, 4}, DType::f64);
+    Learner l = compile(m, D_RTRL{}, row(xs, 0), {.dtype = DType::f64});
+    return l
+        .etrace_grad(xs, xs, [&](const Value& x, const Value& y) { return mse(l(x), y); })
+        .grads;
+  };
+  const StateDict by_path = online(*product_of_new_and_old(false));
+  const StateDict by_op = online(*product_of_new_and_old(true));
+  CHECK(relative_distance(by_op, by_path, "a") > 1e-3);
+}
+
+TEST_CASE("a norm over the batch in a tail: exact at the newest step") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value y = matmul(x, varied(s.w()));
+    const Value d = y - mean(y, {.axes = {0}, .keepdims = true});
+    s.set("h",
+          0.9 * s.h() + d / sqrt(mean(square(d), {.axes = {0}, .keepdims = true}) + 0.1));
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {4, 4});
+  SoundSubject s = subject_of(m, {3, 4});
+  s.options.batch_size = 3;
+  const SoundResult r = check_sound("", s, {.steps = {1, 2, 5}, .window = 2});
+  CHECK_MESSAGE(r.passed(), r.failure);
+  CHECK(r.live);
+  CHECK(r.counts.exact == 0);
+}
+
+TEST_CASE("diagonal recurrences lose nothing: LRU, and LIF without recurrent weights") {
+  struct Lru : nn::Module {
+    nn::LRUCell cell{3, 4};
+    Lru() { add("cell", cell); }
+    Value update(Value x) override { return cell(x); }
+  } lru;
+  CHECK(check(lru, {3}).counts.approximate == 0);
+  struct Spiking : nn::Module {
+    nn::Linear in{3, 4};
+    nn::LIF neuron{{4}, {.V_th = 0.3}};
+    Spiking() {
+      add("in", in);
+      add("neuron", neuron);
+    }
+    Value update(Value x) override {
+      const Value spikes = neuron(2.0 * in(x));
+      return spikes + neuron.V.value();
+    }
+  } lif;
+  const SoundResult r = check(lif, {3});
+  CHECK(r.counts.approximate == 0);
+  CHECK(r.counts.exact >= 1);
+}
+
+TEST_CASE("two rules agree on one step and differ over several") {
+  OnlineTrial t{.model = "single_rnn", .input = {10}, .steps = 1};
+  const pp_prop other{.decay_or_rank = 0.9};
+  CHECK(relative_distance(t.online(D_RTRL{}), t.online(other)) < 1e-10);
+  t.steps = 6;
+  CHECK(relative_distance(t.online(D_RTRL{}), t.online(other)) > 1e-3);
 }
 
 TEST_CASE("norms, rolls and stacked weights in tails: exact at the newest step") {
