@@ -98,8 +98,8 @@ std::vector<Value> IoRule::roll(StepTerms& t, const std::vector<Value>& eps) con
   return out;
 }
 
-Value IoRule::met(const StepTerms& t, const GroupSignals& signals, const Entry& e,
-                  const Value& f) const {
+Value IoRule::meet(const StepTerms& t, const GroupSignals& signals, const Entry& e,
+                   const Value& f) const {
   const auto g = static_cast<std::size_t>(writer(e).group().index);
   const Value q = sum(f * signals[g], {.axes = {-1}});
   if (a_f_ == 0) return q;
@@ -116,7 +116,7 @@ LeafGradients IoRule::solve(StepTerms& t, const GroupSignals& signals,
   LeafGradients out;
   for (const Entry& e : entries_) {
     const std::optional<Value> x = e.x ? std::optional(eps[*e.x]) : std::nullopt;
-    const Value q = met(t, signals, e, eps[e.f]);
+    const Value q = meet(t, signals, e, eps[e.f]);
     add_to(out,
            writer(e).pull_back(t.values(), writer(e).weight_gradient(t.values(), q, x),
                                context().options().prologue));
@@ -132,12 +132,12 @@ LeafGradients IoRule::history(StepTerms& t, const GroupSignals& signals,
     const RelationWriter& w = writer(e);
     std::vector<Value> operands;
     if (carries(t, e)) {
-      const Value q = met(t, signals, e, after[e.f] - newest(t, e));
+      const Value q = meet(t, signals, e, after[e.f] - newest(t, e));
       const std::optional<Value> x = e.x ? std::optional(after[*e.x]) : std::nullopt;
       operands = w.weight_gradient(t.values(), q, x);
     }
     if (e.x && a_x_ > 0) {
-      const Value q = met(t, signals, e, newest(t, e));
+      const Value q = meet(t, signals, e, newest(t, e));
       std::vector<Value> older = w.weight_gradient(t.values(), q, before[*e.x] * a_x_);
       // A bias has no older data: its product is the newest step's, which is exact.
       const std::vector<bool> reads = w.reads_data();
@@ -147,6 +147,72 @@ LeafGradients IoRule::history(StepTerms& t, const GroupSignals& signals,
     }
     if (operands.empty()) continue;
     add_to(out, w.pull_back(t.values(), operands, context().options().prologue));
+  }
+  return out;
+}
+
+// ---- windows --------------------------------------------------------------------------
+
+std::vector<ValueId> IoRule::fixed_in_windows() const {
+  std::vector<ValueId> out;
+  for (const Entry& e : entries_)
+    for (ValueId v : writer(e).weight_reads()) out.push_back(v);
+  return out;
+}
+
+MetData IoRule::met(StepTerms& t, const GroupSignals& signals,
+                    const std::vector<Value>& after, OwnTerms own) const {
+  MetData m;
+  for (const Entry& e : entries_) {
+    const Value all = meet(t, signals, e, after[e.f]);
+    m.older.push_back(all);
+    if (own == OwnTerms::counted)
+      m.now.push_back(all);
+    else if (carries(t, e))
+      m.now.push_back(meet(t, signals, e, after[e.f] - newest(t, e)));
+    else
+      m.now.push_back(zeros_like(all));
+  }
+  return m;
+}
+
+std::vector<Value> IoRule::earned(StepTerms& t, const std::vector<Value>& now,
+                                  const std::vector<Value>& with_data) const {
+  std::vector<Value> out;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const RelationWriter& w = writer(entries_[i]);
+    const std::vector<bool> reads = w.reads_data();
+    const std::vector<Value> own = w.weight_gradient(t.values(), now[i]);
+    const std::vector<Value> data = w.weight_gradient(t.values(), with_data[i]);
+    for (std::size_t k = 0; k < own.size(); ++k)
+      out.push_back(reads[k] ? data[k] : own[k]);
+  }
+  return out;
+}
+
+std::vector<Value> IoRule::earned_before(StepTerms& t, const std::vector<Value>& older,
+                                         const std::vector<Value>& before) const {
+  std::vector<Value> out;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& e = entries_[i];
+    const RelationWriter& w = writer(e);
+    const std::optional<Value> x = e.x ? std::optional(before[*e.x]) : std::nullopt;
+    const std::vector<bool> reads = w.reads_data();
+    std::vector<Value> data = w.weight_gradient(t.values(), older[i], x);
+    for (std::size_t k = 0; k < data.size(); ++k)
+      out.push_back(reads[k] ? data[k] : zeros_like(data[k]));
+  }
+  return out;
+}
+
+LeafGradients IoRule::pull_back(StepTerms& t, const std::vector<Value>& operands) const {
+  LeafGradients out;
+  auto next = operands.begin();
+  for (const Entry& e : entries_) {
+    const auto end = next + static_cast<std::ptrdiff_t>(writer(e).num_operands());
+    add_to(out,
+           writer(e).pull_back(t.values(), {next, end}, context().options().prologue));
+    next = end;
   }
   return out;
 }

@@ -24,7 +24,20 @@ class IoRule : public LearningRule {
   LeafGradients history(StepTerms& t, const GroupSignals& signals,
                         const std::vector<Value>& before,
                         const std::vector<Value>& after) const override;
-  WindowForm window_form() const override { return WindowForm::stacked; }
+
+  // A window meets the data itself: the filter of X runs over the cotangents, from the
+  // last step to the first.
+  WindowForm window_form() const override { return WindowForm::factored; }
+  std::vector<ValueId> fixed_in_windows() const override;
+  double data_filter() const override { return a_x_; }
+  MetData met(StepTerms& t, const GroupSignals& signals, const std::vector<Value>& after,
+              OwnTerms own) const override;
+  std::vector<Value> earned(StepTerms& t, const std::vector<Value>& now,
+                            const std::vector<Value>& with_data) const override;
+  std::vector<Value> earned_before(StepTerms& t, const std::vector<Value>& older,
+                                   const std::vector<Value>& before) const override;
+  LeafGradients pull_back(StepTerms& t,
+                          const std::vector<Value>& operands) const override;
 
  private:
   struct Entry {
@@ -39,8 +52,8 @@ class IoRule : public LearningRule {
   Value newest(StepTerms& t, const Entry& e) const;  // (1 - a_f) df
   bool carries(StepTerms& t, const Entry& e) const;  // a_f R is not zero
   // s . f / c, shaped like a state of the group.
-  Value met(const StepTerms& t, const GroupSignals& signals, const Entry& e,
-            const Value& f) const;
+  Value meet(const StepTerms& t, const GroupSignals& signals, const Entry& e,
+             const Value& f) const;
 
   std::vector<TraceSlot> slots_;
   std::vector<Entry> entries_;

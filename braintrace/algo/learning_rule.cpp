@@ -61,7 +61,23 @@ namespace {
 [[noreturn]] void no_credit_form() {
   throw InternalError("LearningRule: a rule with the credit form must write it");
 }
+[[noreturn]] void no_factored_form() {
+  throw InternalError("LearningRule: a rule with the factored form must write it");
+}
 }  // namespace
+
+MetData LearningRule::met(StepTerms&, const GroupSignals&, const std::vector<Value>&,
+                          OwnTerms) const {
+  no_factored_form();
+}
+std::vector<Value> LearningRule::earned(StepTerms&, const std::vector<Value>&,
+                                        const std::vector<Value>&) const {
+  no_factored_form();
+}
+std::vector<Value> LearningRule::earned_before(StepTerms&, const std::vector<Value>&,
+                                               const std::vector<Value>&) const {
+  no_factored_form();
+}
 
 std::vector<Value> LearningRule::credit(StepTerms&, const GroupSignals&) const {
   no_credit_form();

@@ -36,9 +36,18 @@ using GroupSignals = std::vector<Value>;
 
 // How a rule runs over a window of steps with fixed weights (docs/etrace.md, Windows).
 //   per_step: traces roll step by step
-//   stacked:  small traces roll step by step and are kept; signals meet them all at once
+//   factored: traces are filtered data times small traces; the small ones roll step by
+//             step, and what meets the data is filtered backwards in its place
 //   credit:   no trace inside the window: signals travel back through D instead
-enum class WindowForm { per_step, stacked, credit };
+enum class WindowForm { per_step, factored, credit };
+
+// Cotangents of the outputs of ops, in an order of the rule's own: what meets the data of
+// a step, and what meets the filtered data from before it.
+struct MetData {
+  std::vector<Value> now, older;
+};
+// Is the product of the newest step's own terms part of what is met?
+enum class OwnTerms { counted, left_out };
 
 // Matrices per group, (*varshape, M, M): from just after a step to the end of the window,
 // for the traces and for their filtered twins. Absent: zero.
@@ -73,12 +82,28 @@ class LearningRule {
   // Rules this one is made of; itself when it is one piece.
   virtual std::vector<const LearningRule*> parts() const { return {this}; }
 
-  // ---- windows, for the credit form -------------------------------------------------
   virtual WindowForm window_form() const { return WindowForm::per_step; }
+  // Values a window form takes to be the same in all its steps; where they are not, the
+  // window runs step by step.
+  virtual std::vector<ValueId> fixed_in_windows() const { return {}; }
+
+  // ---- windows, for the factored form: X_t = a X_{t-1} + x_t ------------------------
+  virtual double data_filter() const { return 0; }  // a
+  virtual MetData met(StepTerms& t, const GroupSignals& signals,
+                      const std::vector<Value>& after, OwnTerms own) const;
+  // What cotangents earn with the data of a step, per weight operand: `with_data` where
+  // the gradient depends on the data, `now` elsewhere (a bias).
+  virtual std::vector<Value> earned(StepTerms& t, const std::vector<Value>& now,
+                                    const std::vector<Value>& with_data) const;
+  // The same with the filtered data of these traces; nothing where there is no data.
+  virtual std::vector<Value> earned_before(StepTerms& t, const std::vector<Value>& older,
+                                           const std::vector<Value>& before) const;
+
+  // ---- windows, for the credit form -------------------------------------------------
   // kappa of the filter, 0 without one.
   virtual double filter() const { return 0; }
   // What credit at the exits of one step earns through its instantaneous term, per weight
-  // operand; and from operands to parameters.
+  // operand; and from operands to parameters (the factored form, too).
   virtual std::vector<Value> credit(StepTerms& t, const GroupSignals& r) const;
   virtual LeafGradients pull_back(StepTerms& t, const std::vector<Value>& operands) const;
   // Credit at the entry of a window meets the traces from before it.

@@ -82,6 +82,14 @@ std::vector<ValueId> RelationWriter::reads() const {
   ids.insert(relation_.tail_constants[tail_].begin(),
              relation_.tail_constants[tail_].end());
   ids.insert(relation_.y);
+  for (ValueId v : weight_reads()) ids.insert(v);
+  return {ids.begin(), ids.end()};
+}
+
+std::vector<ValueId> RelationWriter::weight_reads() const {
+  std::set<ValueId> ids;
+  for (std::size_t i = 0; i < node_.inputs.size(); ++i)
+    if (static_cast<std::int64_t>(i) != rule_.x) ids.insert(node_.inputs[i]);
   for (const Trainable& t : relation_.trainables) {
     for (const WeightVar& w : t.prologue.parameters) ids.insert(w.id);
     const SubProgram sub = prologue_program(t);

@@ -52,6 +52,8 @@ class RelationWriter {
 
   // Ids the methods below read.
   std::vector<ValueId> reads() const;
+  // Of those, what a weight gradient and its pull-back read beside the data.
+  std::vector<ValueId> weight_reads() const;
 
   // Trace of one slot: (trace..., width).
   Type trace(std::int64_t slot, std::int64_t width) const;

@@ -49,9 +49,9 @@ class WindowValues {
 // Any rule: its own program at every step.
 void roll_step_by_step(const WindowValues& w, std::vector<Value>& eps,
                        LeafGradients& grads);
-// Small traces: rolled step by step and kept, then met by all signals at once.
-void meet_all(const WindowValues& w, const LearningRule& part, std::vector<Value>& eps,
-              LeafGradients& grads);
+// Factored traces: all signals meet the small ones at once, then the data.
+void meet_data(const WindowValues& w, const LearningRule& part, std::vector<Value>& eps,
+               LeafGradients& grads);
 // No traces inside: signals travel back through D.
 void send_credit(const WindowValues& w, const LearningRule& part, bool carry,
                  std::vector<Value>& eps, LeafGradients& grads);
@@ -62,7 +62,7 @@ void send_deep_credit(const WindowValues& w, const DeepProgram& deep,
                       LeafGradients& grads);
 
 // The traces after each step: carried to the exit and, when kept, handed out as they
-// were before and after every step.
+// were after every step.
 enum class Keep { exit, all };
 ScanResult rolled(const WindowValues& w, const LearningRule& part,
                   const std::vector<Value>& eps, Keep keep);

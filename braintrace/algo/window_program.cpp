@@ -117,13 +117,19 @@ class WindowAssembler {
            });
   }
 
+  bool has_fixed_values(const LearningRule& part) const {
+    const std::vector<ValueId> fixed = part.fixed_in_windows();
+    return std::none_of(fixed.begin(), fixed.end(),
+                        [&](ValueId v) { return values_.reads.at(v).stacked; });
+  }
+
   void meet_traces() {
     if (split_.deep)
       return send_deep_credit(values_, *split_.deep, step_inputs(), request_.carry, eps_,
                               grads_);
     const auto parts = rule_.rule().parts();
-    const bool fast = std::all_of(parts.begin(), parts.end(), [](const LearningRule* p) {
-      return p->window_form() != WindowForm::per_step;
+    const bool fast = std::all_of(parts.begin(), parts.end(), [&](const LearningRule* p) {
+      return p->window_form() != WindowForm::per_step && has_fixed_values(*p);
     });
     if (!fast || has_while_terms(rule_.context()))
       return roll_step_by_step(values_, eps_, grads_);
@@ -135,7 +141,7 @@ class WindowAssembler {
       if (part->window_form() == WindowForm::credit)
         send_credit(values_, *part, request_.carry, eps, grads_);
       else
-        meet_all(values_, *part, eps, grads_);
+        meet_data(values_, *part, eps, grads_);
       std::copy(eps.begin(), eps.end(), eps_.begin() + static_cast<std::ptrdiff_t>(at));
       at += count;
     }

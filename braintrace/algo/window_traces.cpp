@@ -61,37 +61,83 @@ ScanResult rolled(const WindowValues& w, const LearningRule& part,
         const Values after = part.roll(terms, before);
         Values out = after;
         if (keep == Keep::exit) return out;
-        out.insert(out.end(), before.begin(), before.end());
         out.insert(out.end(), after.begin(), after.end());
         return out;
       },
       eps, xs, {.length = w.steps});
 }
 
-void meet_all(const WindowValues& w, const LearningRule& part, std::vector<Value>& eps,
-              LeafGradients& grads) {
+namespace {
+
+// From the last step to the first: L_{t-1} = a (older_t + L_t). Gives L_t of every step
+// and what reaches the data filter at entry.
+struct Later {
+  std::vector<Timed> at_steps;
+  Values at_entry;
+};
+Later later_credit(const WindowValues& w, const std::vector<Timed>& older, double a) {
+  Values init, xs;
+  for (const Timed& o : older) {
+    xs.push_back(w.stacked(o));
+    Type t = xs.back().type();
+    t.shape.erase(t.shape.begin());
+    init.push_back(zeros_of(t));
+  }
+  const std::size_t n = older.size();
+  const ScanResult r = scan(
+      [&](const Values& in) {
+        Values out;
+        for (std::size_t i = 0; i < n; ++i) out.push_back((in[n + i] + in[i]) * a);
+        out.insert(out.end(), in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n));
+        return out;
+      },
+      init, xs, {.length = w.steps, .reverse = true});
+  Later l{.at_steps = {}, .at_entry = r.carry};
+  for (const Value& v : r.ys) l.at_steps.push_back({v, true});
+  return l;
+}
+
+}  // namespace
+
+// sum_t C_t (x) a X_{t-1} = sum_t L_t (x) x_t + L_0 (x) X_0 for cotangents C of all
+// steps: products read the data itself, which may be spikes, and never its filter.
+void meet_data(const WindowValues& w, const LearningRule& part, std::vector<Value>& eps,
+               LeafGradients& grads) {
   const ScanResult r = rolled(w, part, eps, Keep::all);
   std::vector<Timed> more = w.signals;
   for (const Value& v : r.ys) more.push_back({v, true});
-  std::vector<std::string> leaves;
-  const std::vector<Timed> shares =
-      w.for_all_steps(more, [&](StepTerms& t, const Values& in) {
-        const auto s = in.begin() + static_cast<std::ptrdiff_t>(w.signals.size());
-        const auto mid = s + static_cast<std::ptrdiff_t>(eps.size());
-        Values after(mid, in.end());
-        const GroupSignals signals(in.begin(), s);
-        const LeafGradients g = w.rule.adds_history_only()
-                                    ? part.history(t, signals, Values(s, mid), after)
-                                    : part.solve(t, signals, after);
-        Values out;
-        for (const auto& [leaf, v] : g) {
-          leaves.push_back(leaf);
-          out.push_back(v);
-        }
-        return out;
+  const OwnTerms own_terms =
+      w.rule.adds_history_only() ? OwnTerms::left_out : OwnTerms::counted;
+  std::vector<Timed> now = w.for_all_steps(more, [&](StepTerms& t, const Values& in) {
+    const auto s = in.begin() + static_cast<std::ptrdiff_t>(w.signals.size());
+    MetData m = part.met(t, {in.begin(), s}, {s, in.end()}, own_terms);
+    m.now.insert(m.now.end(), m.older.begin(), m.older.end());
+    return m.now;
+  });
+  const auto n = static_cast<std::ptrdiff_t>(now.size() / 2);
+  const std::vector<Timed> older(now.begin() + n, now.end());
+  now.resize(older.size());
+  const double a = part.data_filter();
+  const Later later = a > 0 ? later_credit(w, older, a) : Later{};
+
+  std::vector<Timed> given = now;
+  given.insert(given.end(), later.at_steps.begin(), later.at_steps.end());
+  const std::vector<Timed> operands =
+      w.for_all_steps(given, [&](StepTerms& t, const Values& in) {
+        const Values own(in.begin(), in.begin() + n);
+        Values with_data = own;
+        for (std::size_t i = own.size(); i < in.size(); ++i)
+          with_data[i - own.size()] = with_data[i - own.size()] + in[i];
+        return part.earned(t, own, with_data);
       });
-  for (std::size_t i = 0; i < leaves.size(); ++i)
-    add_to(grads, leaves[i], w.summed(shares[i]));
+  std::vector<Value> sums;
+  for (const Timed& t : operands) sums.push_back(w.summed(t));
+  StepTerms t = w.first_terms();
+  if (a > 0) {
+    const std::vector<Value> before = part.earned_before(t, later.at_entry, eps);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = sums[i] + before[i];
+  }
+  add_to(grads, part.pull_back(t, sums));
   eps = r.carry;
 }
 
