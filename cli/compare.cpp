@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFooter =
+constexpr const char* kCompareFooter =
     "Every rule starts from the same weights and sees the same batches. The cosine is\n"
     "that between its gradient and the gradient of back-propagation through time, on "
     "one\n"
@@ -190,7 +190,7 @@ void compare(const CompareRequest& r) {
 Command add_compare(CLI::App& app) {
   auto r = std::make_shared<CompareRequest>();
   CLI::App* c = app.add_subcommand("compare", "several rules on one model and data");
-  c->footer(kFooter);
+  c->footer(kCompareFooter);
   c->fallthrough();
   add_run_options(*c, r->run, {.algorithm = false});
   c->add_option("--algorithms", r->algorithms, "rules by name, separated by commas")

@@ -16,7 +16,7 @@
 namespace braintrace::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kExportFooter =
     "The header needs nothing but libm: a struct with every array and one function for "
     "a\n"
     "step, which learns (docs/export.md).\n"
@@ -97,7 +97,7 @@ void export_to_file(const ExportRequest& r) {
 Command add_export(CLI::App& app) {
   auto r = std::make_shared<ExportRequest>();
   CLI::App* c = app.add_subcommand("export", "write a learner as one C++ or C header");
-  c->footer(kFooter);
+  c->footer(kExportFooter);
   c->fallthrough();
   add_model_options(*c, r->model);
   c->add_option("--algorithm", r->rule.algorithm, "a rule by name")

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFooter =
+constexpr const char* kPlanFooter =
     "Examples:\n"
     "  braintrace plan --model gru --hidden 256 --batch 16 --steps 1000\n"
     "  braintrace plan --model lif --hidden 400 --algorithm auto --memory 64MB\n"
@@ -210,7 +210,7 @@ Command add_plan(CLI::App& app) {
   auto r = std::make_shared<PlanRequest>();
   r->rule.algorithm = "all";
   CLI::App* c = app.add_subcommand("plan", "how much memory each rule will take");
-  c->footer(kFooter);
+  c->footer(kPlanFooter);
   c->fallthrough();
   add_model_options(*c, r->model);
   c->add_option("--task", r->task, "take inputs, outputs and steps from this task")

@@ -28,7 +28,7 @@ struct ShowRequest {
   std::string what = "graph";  // dot and svg: graph or program
 };
 
-constexpr const char* kFooter =
+constexpr const char* kShowFooter =
     "Examples:\n"
     "  braintrace show --model single_rnn\n"
     "  braintrace show --model two_layer_gru --compat --verbose 2\n"
@@ -91,7 +91,7 @@ void run(const ShowRequest& request) {
 Command add_show(CLI::App& app) {
   auto r = std::make_shared<ShowRequest>();
   CLI::App* c = app.add_subcommand("show", "compile a model and show its graph");
-  c->footer(kFooter);
+  c->footer(kShowFooter);
   c->fallthrough();
   c->add_option("--model", r->model.model,
                 "short name, kind of the registry, or a JSON file with a model or a "

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFooter =
+constexpr const char* kTrainFooter =
     "An epoch is --samples fresh samples; after each the model is tested on others.\n"
     "Examples:\n"
     "  braintrace train\n"
@@ -245,7 +245,7 @@ void train(const TrainRequest& r, const CLI::App& app) {
 Command add_train(CLI::App& app) {
   auto r = std::make_shared<TrainRequest>();
   CLI::App* c = app.add_subcommand("train", "train a model on a task, online");
-  c->footer(kFooter);
+  c->footer(kTrainFooter);
   c->fallthrough();
   add_run_options(*c, r->run);
   const CLI::Validator size = at_least_one();

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFooter =
+constexpr const char* kVerifyFooter =
     "Verdicts are given before anything runs: exact, approximate, local, refused. The\n"
     "certificate then shows what the data say. Exit code 1 when an exact parameter is "
     "not.\n"
@@ -78,7 +78,7 @@ void verify(const VerifyRequest& r) {
 Command add_verify(CLI::App& app) {
   auto r = std::make_shared<VerifyRequest>();
   CLI::App* c = app.add_subcommand("verify", "certify a rule's gradients against bptt");
-  c->footer(kFooter);
+  c->footer(kVerifyFooter);
   c->fallthrough();
   add_run_options(*c, r->run, {.optimizer = false});
   c->add_option("--checkpoint", r->checkpoint,

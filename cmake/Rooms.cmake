@@ -62,6 +62,9 @@ function(bt_room name)
   endif()
   if(BRAINTRACE_TESTS AND tests)
     bt_test_program(test_${name} SOURCES ${tests} LABELS ${name})
+    if(name STREQUAL ops)  # eighty small files
+      bt_unity(test_ops_objects)
+    endif()
   endif()
 endfunction()
 

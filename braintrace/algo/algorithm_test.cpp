@@ -9,6 +9,7 @@
 
 #include "braintrace/algo/algorithm_names.h"
 #include "braintrace/base/error.h"
+#include "braintrace/testing/recorded_json.h"
 #include "braintrace/train/csv.h"
 
 using namespace braintrace;
@@ -278,9 +279,9 @@ TEST_CASE("every recorded algorithm resolves to its recorded coordinate") {
     const std::string name = entry.path().filename().string();
     INFO(name);
     const auto recorded =
-        nlohmann::json::parse(read_file(entry.path().string())).at("algorithm");
-    const Algorithm a = algorithm_from_json(recorded.dump());
-    const std::string resolved = recorded.at("resolved_config").dump();
+        testing::parse_json(read_file(entry.path().string())).at("algorithm");
+    const Algorithm a = algorithm_from_json(testing::json_text(recorded));
+    const std::string resolved = testing::json_text(recorded.at("resolved_config"));
     CHECK(a.config.to_json() == resolved);
     CHECK(a.config == ETraceConfig::from_json(resolved));
     CHECK(to_string(a.vjp_method) == recorded.at("vjp_method").get<std::string>());

@@ -6,10 +6,12 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "braintrace/testing/recorded_json.h"
+
 namespace braintrace {
 namespace {
 
-Array read(const char* text) { return array_from_json("x", nlohmann::json::parse(text)); }
+Array read(const char* text) { return array_from_json("x", testing::parse_json(text)); }
 
 }  // namespace
 

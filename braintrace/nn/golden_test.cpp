@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cells, norms and convolutions against recorded float64 numbers.
-#include <fstream>
 #include <memory>
 
 #include <doctest/doctest.h>
@@ -23,6 +22,7 @@
 #include "braintrace/ops/ops.h"
 #include "braintrace/testing/bptt.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 
 namespace braintrace::nn {
@@ -31,8 +31,7 @@ namespace {
 using nlohmann::json;
 
 const json& golden() {
-  static const json file =
-      json::parse(std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"));
+  static const json file = testing::read_json(BT_TESTS_DIR "/data/ops_nn_golden.json");
   return file;
 }
 

@@ -3,7 +3,6 @@
 #include "braintrace/nn/neuron.h"
 
 #include <cmath>
-#include <fstream>
 #include <memory>
 
 #include <doctest/doctest.h>
@@ -23,21 +22,19 @@
 #include "braintrace/run/interpreter.h"
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/transforms/jvp.h"
 
 namespace braintrace::nn {
 namespace {
 
+using testing::row;
+
 const nlohmann::json& golden() {
   static const nlohmann::json all =
-      nlohmann::json::parse(std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"));
+      testing::read_json(BT_TESTS_DIR "/data/ops_nn_golden.json");
   return all.at("neurons");
-}
-
-Array row(const nlohmann::json& j, DType dtype) {
-  const auto values = j.get<std::vector<double>>();
-  return array({static_cast<std::int64_t>(values.size())}, values, dtype);
 }
 
 // Drives the neuron with the recorded currents; spikes must be equal.

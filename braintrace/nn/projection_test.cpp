@@ -3,7 +3,6 @@
 #include "braintrace/nn/projection.h"
 
 #include <cmath>
-#include <fstream>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "braintrace/ops/ops.h"
 #include "braintrace/testing/bptt.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 
 namespace braintrace::nn {
@@ -22,8 +22,7 @@ namespace {
 using nlohmann::json;
 
 const json& golden(const std::string& name) {
-  static const json all =
-      json::parse(std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"));
+  static const json all = testing::read_json(BT_TESTS_DIR "/data/ops_nn_golden.json");
   return all.at("snn_layers").at(name);
 }
 

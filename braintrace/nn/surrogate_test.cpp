@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/nn/surrogate.h"
 
-#include <fstream>
-
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +8,7 @@
 #include "braintrace/ops/ops.h"
 #include "braintrace/run/interpreter.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/transforms/jvp.h"
 #include "braintrace/transforms/vjp.h"
@@ -17,15 +16,12 @@
 namespace braintrace::nn {
 namespace {
 
+using testing::row;
+
 const nlohmann::json& golden() {
   static const nlohmann::json all =
-      nlohmann::json::parse(std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"));
+      testing::read_json(BT_TESTS_DIR "/data/ops_nn_golden.json");
   return all.at("surrogates");
-}
-
-Array row(const nlohmann::json& j, DType dtype) {
-  const auto values = j.get<std::vector<double>>();
-  return array({static_cast<std::int64_t>(values.size())}, values, dtype);
 }
 
 Graph spike_program(const Surrogate& s, const Type& type) {

@@ -2,7 +2,6 @@
 #include "braintrace/nn/synapse.h"
 
 #include <cmath>
-#include <fstream>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -10,20 +9,18 @@
 #include "braintrace/nn/synapse_output.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 
 namespace braintrace::nn {
 namespace {
 
+using testing::row;
+
 const nlohmann::json& golden() {
   static const nlohmann::json all =
-      nlohmann::json::parse(std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"));
+      testing::read_json(BT_TESTS_DIR "/data/ops_nn_golden.json");
   return all.at("synapses");
-}
-
-Array row(const nlohmann::json& j, DType dtype) {
-  const auto values = j.get<std::vector<double>>();
-  return array({static_cast<std::int64_t>(values.size())}, values, dtype);
 }
 
 template <class S>

@@ -10,11 +10,10 @@ namespace braintrace {
 namespace {
 
 using testing::check_op;
+using testing::kInf;
+using testing::kNan;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-constexpr std::int32_t kMin = std::numeric_limits<std::int32_t>::min();
+constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
 
 TEST_CASE("abs") {
   check_op(
@@ -25,8 +24,8 @@ TEST_CASE("abs") {
 }
 
 TEST_CASE("abs of integers keeps the one that has no opposite") {
-  CHECK(abs(Array::from<std::int32_t>({3}, {3, -3, kMin})).array() ==
-        Array::from<std::int32_t>({3}, {3, 3, kMin}));
+  CHECK(abs(Array::from<std::int32_t>({3}, {3, -3, kLowest})).array() ==
+        Array::from<std::int32_t>({3}, {3, 3, kLowest}));
 }
 
 TEST_CASE("abs keeps NaN and makes infinity positive") {

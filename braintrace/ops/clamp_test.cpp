@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
-
 #include <doctest/doctest.h>
 
 #include "braintrace/ops/registry.h"
@@ -11,11 +9,10 @@ namespace braintrace {
 namespace {
 
 using testing::check_op;
+using testing::kInf;
+using testing::kNan;
 using testing::slopes;
 using testing::uniform;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST_CASE("clamp") {
   check_op(

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -16,11 +15,10 @@ namespace {
 
 using testing::check_close;
 using testing::check_op;
+using testing::kInf;
+using testing::kNan;
 using testing::slopes;
 using testing::uniform;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Derivatives and batching of a composite follow from its ops; the harness checks that
 // they fit together. `op` is one op it must contain.

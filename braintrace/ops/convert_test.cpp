@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
-
 #include <doctest/doctest.h>
 
 #include "braintrace/ir/builder.h"
@@ -12,10 +10,9 @@ namespace braintrace {
 namespace {
 
 using testing::check_op;
+using testing::kNan;
 using testing::slopes;
 using testing::uniform;
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST_CASE("convert") {
   check_op(

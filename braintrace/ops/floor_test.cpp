@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
-
 #include <doctest/doctest.h>
 
 #include "braintrace/ops/registry.h"
@@ -10,10 +8,9 @@ namespace braintrace {
 namespace {
 
 using testing::check_op;
+using testing::kInf;
+using testing::kNan;
 using testing::uniform;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST_CASE("floor") {
   check_op(

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
-
 #include <doctest/doctest.h>
 
 #include "braintrace/ops/op_list.h"
@@ -11,9 +9,8 @@ namespace {
 
 using testing::check_op;
 using testing::distinct;
-
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using testing::kInf;
+using testing::kNan;
 
 TEST_CASE("reduce_max") {
   check_op({.op = "reduce_max",
@@ -30,7 +27,7 @@ TEST_CASE("reduce_max") {
 }
 
 TEST_CASE("max of no floats is infinite, of no integers an error") {
-  CHECK(max(zeros({2, 0}), {.axes = {1}}).array() == array({-inf, -inf}));
+  CHECK(max(zeros({2, 0}), {.axes = {1}}).array() == array({-kInf, -kInf}));
   CHECK_THROWS_WITH_AS(
       max(zeros({0}, DType::i32)),
       doctest::Contains(
@@ -39,8 +36,8 @@ TEST_CASE("max of no floats is infinite, of no integers an error") {
 }
 
 TEST_CASE("max passes NaN on and reads integers and booleans") {
-  CHECK(max(array({1, nan, 3})).array() == scalar(nan));
-  CHECK(max(array({nan, 3})).array() == scalar(nan));
+  CHECK(max(array({1, kNan, 3})).array() == scalar(kNan));
+  CHECK(max(array({kNan, 3})).array() == scalar(kNan));
   CHECK(max(array({4, -7, 2}, DType::i32)).array() == scalar(4, DType::i32));
   CHECK(max(array({1, 0}, DType::boolean)).array() == scalar(1, DType::i32));
 }

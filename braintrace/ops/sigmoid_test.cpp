@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -12,10 +11,9 @@ namespace braintrace {
 namespace {
 
 using testing::check_op;
+using testing::kInf;
+using testing::kNan;
 using testing::uniform;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST_CASE("sigmoid") {
   check_op({.op = "sigmoid",

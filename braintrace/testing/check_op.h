@@ -11,6 +11,7 @@
 //   7 ETP rule (anchor, instant, contract) against the weight-vjp
 //   8 planned values against interpreted ones: bit for bit where nothing is summed
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct OpCase {
 // Returns one line for the log: op, inputs, worst errors. Throws CheckFailure.
 // Also appends the line to the file named by the environment variable BT_LOG_OPS.
 std::string check_op(const OpCase& c);
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Deterministic test data in f64.
 Array uniform(Shape shape, double low, double high, std::uint64_t seed = 1);

@@ -4,20 +4,21 @@
 #include "braintrace/testing/parity.h"
 
 #include <cmath>
-#include <fstream>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+
+#include "braintrace/testing/recorded_json.h"
 
 namespace braintrace::testing {
 namespace {
 
 nlohmann::json golden(const std::string& name) {
-  return nlohmann::json::parse(std::ifstream(BT_TESTS_DIR "/goldens/" + name + ".json"));
+  return testing::read_json(BT_TESTS_DIR "/goldens/" + name + ".json");
 }
 
 std::string describe_case(const nlohmann::json& j) {
-  return describe(check_case("x", j.dump()), false);
+  return describe(check_case("x", testing::json_text(j)), false);
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ TEST_CASE("lanes give what a batch gives") {
   nlohmann::json j = golden("tut_single_tanh_drtrl_b3");
   j["mode"] = "vmap";
   j["expected"].erase("graph");  // per lane, the graph is that of one sample
-  CHECK(check_case("x", j.dump()).passed());
+  CHECK(check_case("x", testing::json_text(j)).passed());
 }
 
 TEST_CASE("texts are told apart by their fields") {

@@ -2,13 +2,13 @@
 #include "braintrace/train/gradients.h"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/metrics.h"
 
@@ -34,8 +34,8 @@ TEST_CASE("global_norm joins all leaves") {
 }
 
 TEST_CASE("clip_grad_norm reproduces recorded numbers in f64 and f32") {
-  const auto file = nlohmann::json::parse(
-      std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"))["clip_grad_norm"];
+  const auto file =
+      testing::read_json(BT_TESTS_DIR "/data/ops_nn_golden.json")["clip_grad_norm"];
   for (const DType dtype : {DType::f64, DType::f32}) {
     StateDict in;
     for (const auto& [name, values] : file["in"].items())

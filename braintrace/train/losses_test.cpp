@@ -2,7 +2,6 @@
 #include "braintrace/train/losses.h"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -11,6 +10,7 @@
 #include "braintrace/ir/builder.h"
 #include "braintrace/ir/evaluate.h"
 #include "braintrace/testing/check_op.h"
+#include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/transforms/vjp.h"
 
@@ -54,8 +54,7 @@ Array labels(std::vector<std::int32_t> v) {
 
 TEST_CASE(
     "softmax_cross_entropy reproduces recorded numbers and gradients in f64 and f32") {
-  const auto file = nlohmann::json::parse(
-      std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"))["loss"];
+  const auto file = testing::read_json(BT_TESTS_DIR "/data/ops_nn_golden.json")["loss"];
   std::vector<double> z, dz;
   for (const auto& row : file["logits"])
     for (const auto& v : row) z.push_back(v.get<double>());

@@ -3,13 +3,13 @@
 #include "braintrace/train/optimizers.h"
 
 #include <cmath>
-#include <fstream>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include "braintrace/nn/linear.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 
 namespace braintrace {
@@ -19,8 +19,7 @@ using nlohmann::json;
 using testing::check_close;
 
 const json& golden() {
-  static const json file =
-      json::parse(std::ifstream(BT_TESTS_DIR "/data/ops_nn_golden.json"));
+  static const json file = testing::read_json(BT_TESTS_DIR "/data/ops_nn_golden.json");
   return file["optim"];
 }
 

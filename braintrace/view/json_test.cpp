@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "braintrace/nn/model_registry.h"
+#include "braintrace/testing/recorded_json.h"
 
 using namespace braintrace;
 using nlohmann::json;
@@ -18,7 +19,8 @@ json graph_of(const std::string& text, const Shape& input,
               const CompileOptions& options = {}) {
   const auto model = nn::build_model(text);
   init_all_states(*model);
-  return json::parse(to_json(compile_etrace_graph(*model, {zeros(input)}, options)));
+  return testing::parse_json(
+      to_json(compile_etrace_graph(*model, {zeros(input)}, options)));
 }
 
 // Removes what the recorded runs do not have.
@@ -40,7 +42,7 @@ TEST_CASE("compat gives the recorded graph of the reference, field by field") {
     CAPTURE(name);
     std::ifstream file(std::string(BT_TESTS_DIR) + "/goldens/" + name + ".json");
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const json run = json::parse(text);
+    const json run = testing::parse_json(text);
     Shape input = run["inputs"]["shape"].get<Shape>();
     input.erase(input.begin());
     CHECK(recorded_fields(graph_of(text, input, compat())) == run["expected"]["graph"]);
