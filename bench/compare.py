@@ -8,7 +8,8 @@
 The original is installed into its own environment (build/compare-env) on the first run. Before
 anything is timed, gradients are compared: ours in compat mode with the original's, and our default
 mode at one step with our own back-propagation. CPU times hardly change when other programs run on
-the machine; elapsed times do.
+the machine; elapsed times do. Back-propagation through time in jitted JAX, and in PyTorch where
+that environment has it (--torch installs it), stands beside (rivals.py).
 """
 import argparse
 import json
@@ -20,6 +21,8 @@ import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+
+import rivals
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / "build" / "compare-env"
@@ -51,8 +54,12 @@ CASES = [
     Case("gru", 128, 16, "d_rtrl", 100, 100),
     Case("gru", 256, 16, "d_rtrl", 100, 50),
     Case("gru", 256, 16, "d_rtrl", 100, 100),
-    Case("gru", 512, 16, "d_rtrl", 100, 100, full=True),
+    Case("gru", 128, 16, "d_rtrl", 100, 50, full=True),
+    Case("gru", 256, 64, "d_rtrl", 100, 50, full=True),
     Case("gru", 256, 64, "d_rtrl", 100, 100, full=True),
+    Case("gru", 512, 16, "d_rtrl", 100, 50, full=True),
+    Case("gru", 512, 16, "d_rtrl", 100, 100, full=True),
+    Case("gru", 512, 64, "d_rtrl", 20, 20, full=True),
     Case("gru", 32, 1, "d_rtrl", 100, 100),
     Case("gru", 128, 1, "d_rtrl", 100, 100),
     Case("gru", 256, 1, "d_rtrl", 100, 100),
@@ -62,16 +69,23 @@ CASES = [
     Case("lif", 400, 32, "pp_prop", 200, 50),
     Case("lif", 400, 1, "pp_prop", 200, 50),
     Case("lif", 1000, 32, "pp_prop", 100, 50, full=True),
+    Case("lif", 100, 1, "pp_prop", 200, 50, full=True),
+    Case("lif", 1000, 1, "pp_prop", 100, 50, full=True),
+    Case("lif", 400, 1, "d_rtrl", 100, 50, full=True),
+    Case("lif", 1000, 32, "d_rtrl", 10, 10, full=True),
+    Case("lif", 400, 32, "d_rtrl", 20, 1, mode="online"),
     Case("lif", 400, 1, "d_rtrl", 100, 100),
     Case("lif", 400, 32, "d_rtrl", 20, 20),
     Case("lif", 400, 32, "d_rtrl", 100, 50, full=True),
 ]
 
 
-def enter_environment():
+def enter_environment(packages):
     """Runs this script again where the original is installed."""
     python = ENVIRONMENT / "bin" / "python"
     if Path(sys.prefix) == ENVIRONMENT:
+        if packages:
+            subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
         return
     if not python.exists():
         print(f"installing braintrace==0.2.6 into {ENVIRONMENT.relative_to(ROOT)}", flush=True)
@@ -125,18 +139,10 @@ class Original:
 
         return Lif() if case.model == "lif" else Gru()
 
-    def data(self, case, seed=1):
-        import numpy as np
-        rng = np.random.default_rng(seed)
-        shape = (case.steps, case.batch, case.n_in)
-        xs = rng.random(shape) < 0.1 if case.model == "lif" else rng.standard_normal(shape)
-        ys = rng.standard_normal((case.steps, case.batch, 10))
-        return xs.astype("float32"), ys.astype("float32")
-
     def learner(self, model, case):
         algorithm = {"d_rtrl": self.bt.D_RTRL, "pp_prop": self.bt.pp_prop}[case.algorithm]
         options = {"decay_or_rank": 0.9} if case.algorithm == "pp_prop" else {}
-        xs, _ = self.data(case)
+        xs, _ = rivals.inputs(case)
         return self.bt.compile(model, algorithm, self.jnp.asarray(xs[0]),
                                batch_size=case.batch, **options)
 
@@ -147,7 +153,7 @@ class Original:
     def timer(self, case):
         """A function that runs the sequence once: seconds and CPU seconds per step."""
         learner = self.learner(self.model(case), case)
-        xs, ys = map(self.jnp.asarray, self.data(case))
+        xs, ys = map(self.jnp.asarray, rivals.inputs(case))
         run = self.bs.transform.jit(lambda a, b: self.gradient(learner, a, b))
         self.jax.block_until_ready(run(xs, ys))
 
@@ -199,7 +205,7 @@ def check_gradients(original, package):
     learner = original.learner(reference, case)
     weights = {path: {k: np.asarray(v) for k, v in state.value.items()}
                for path, state in reference.states(original.bs.ParamState).items()}
-    xs, ys = original.data(case)
+    xs, ys = rivals.inputs(case)
     want = original.gradient(learner, original.jnp.asarray(xs), original.jnp.asarray(ys))
 
     def ours(algorithm, steps, **options):
@@ -226,7 +232,9 @@ def machine():
             f"load {os.getloadavg()[0]:.1f} at the start")
 
 
-def compare(case, original, ours, rounds):
+def compare(case, original, ours, sides, rounds):
+    bptt = {side.name: side.timer(case) for side in sides}
+    best_bptt = dict.fromkeys(bptt, float("inf"))
     theirs = original.timer(case) if case.mode == "window" else original.timer(
         Case(**{**case.__dict__, "mode": "window"}))
     reference, cpu, mine = [], [], []
@@ -235,6 +243,8 @@ def compare(case, original, ours, rounds):
         reference.append(min(wall for wall, _ in runs))
         cpu.append(min(used for _, used in runs))
         mine.append(ours.run(case, 3))
+        for name, once in bptt.items():
+            best_bptt[name] = min(best_bptt[name], once()[0], once()[0])
     best = min(mine, key=lambda r: r["step_us_min"])
     reference.sort()
     medians = sorted(r["step_us_median"] for r in mine)
@@ -243,12 +253,15 @@ def compare(case, original, ours, rounds):
             "ours_us": best["step_us_min"], "ours_median_us": medians[len(medians) // 2],
             "original_cpu_us": min(cpu) * 1e6,
             "cpu_us": min(r["step_cpu_us"] for r in mine),
-            "products_us": best["gemm_bound_us"], "rate": best["spike_rate"]}
+            "products_us": best["gemm_bound_us"], "rate": best["spike_rate"],
+            "bptt_us": {name: seconds * 1e6 for name, seconds in best_bptt.items()}}
 
 
-HEADER = """\
-| workload (us per step; ours: default mode) | original | ours | ratio | medians | CPU time of all threads | ratio | our products alone |
-|---|---|---|---|---|---|---|---|"""
+def header(sides):
+    names = ["workload (us per step; ours: default mode)", "original", "ours", "ratio", "medians",
+             "CPU time of all threads", "ratio", "our products alone",
+             *(side.name for side in sides)]
+    return f"| {' | '.join(names)} |\n{'|---' * len(names)}|"
 
 
 def main():
@@ -256,11 +269,12 @@ def main():
     parser.add_argument("--full", action="store_true", help="all rows, more rounds")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--torch", action="store_true", help="install PyTorch to compare with")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     parser.add_argument("--program", default=ROOT / "build/release/bin/braintrace")
     parser.add_argument("--package", default=ROOT / "build/release/python")
     args = parser.parse_args()
-    enter_environment()
+    enter_environment(["torch"] if args.torch else [])
     print(f"{machine()}, {args.threads} threads of ours", flush=True)
     original = Original()
     compat, exact = check_gradients(original, args.package)
@@ -269,16 +283,17 @@ def main():
     if compat > 1e-4 or exact > 1e-4:
         sys.exit("gradients differ: nothing is timed")
     ours = Ours(args.program, args.threads)
-    print(HEADER, flush=True)
+    sides = rivals.installed()
+    print(header(sides), flush=True)
     for case in CASES:
         if (case.full and not args.full) or args.only not in case.text:
             continue
-        r = compare(case, original, ours, args.rounds or (5 if args.full else 3))
+        r = compare(case, original, ours, sides, args.rounds or (5 if args.full else 3))
         print(f"| {r['case']} | {r['original_us']:.1f} | {r['ours_us']:.1f} | "
               f"{r['original_us'] / r['ours_us']:.1f}x | {r['original_median_us']:.1f} / "
               f"{r['ours_median_us']:.1f} | {r['original_cpu_us']:.1f} / {r['cpu_us']:.1f} | "
-              f"{r['original_cpu_us'] / r['cpu_us']:.1f}x | {r['products_us']:.1f} |",
-              flush=True)
+              f"{r['original_cpu_us'] / r['cpu_us']:.1f}x | {r['products_us']:.1f} |"
+              + "".join(f" {r['bptt_us'][side.name]:.1f} |" for side in sides), flush=True)
 
 
 if __name__ == "__main__":
