@@ -124,7 +124,9 @@ def fix(root):
         first, last = text.index(next(iter(lines.values()))), 0
         for m in pattern.finditer(text):
             last = m.end()
-        path.write_text(text[:first] + "\n".join(lines[n] for n in sorted(lines)) + text[last:])
+        sorted_text = text[:first] + "\n".join(lines[n] for n in sorted(lines)) + text[last:]
+        if sorted_text != text:  # half of the library is compiled again after a change
+            path.write_text(sorted_text)
     if program := clang_format():
         subprocess.run([program, "-i", *cpp_files(root)], check=True)
 
