@@ -126,6 +126,16 @@ GroupSignals random_feedback(const ETraceGraph& graph, const FeedbackMatrices& f
   return out;
 }
 
+namespace {
+
+// One number per position, or fewer that are repeated: (B, 1) is one per sample. Read so
+// before the last axis could stand for the states of a position.
+bool is_per_position(const Shape& m, const Shape& varshape) {
+  return !m.empty() && m.size() == varshape.size() && broadcasts_to(m, varshape);
+}
+
+}  // namespace
+
 GroupSignals modulated(const ETraceGraph& graph, const Value& modulator,
                        const GroupSignals& signals) {
   GroupSignals out;
@@ -133,7 +143,7 @@ GroupSignals modulated(const ETraceGraph& graph, const Value& modulator,
     const HiddenGroup& g = graph.hidden_groups[i];
     const Shape target = signals[i].shape();
     Value m = astype(modulator, signals[i].dtype());
-    if (m.shape() == g.varshape() && m.rank() > 0) m = expand_dims(m, -1);
+    if (is_per_position(m.shape(), g.varshape())) m = expand_dims(m, -1);
     BT_REQUIRE(broadcast_shapes(m.shape(), target) == target,
                fmt::format("modulator: shape {} does not fit group {} of shape {}",
                            to_string(modulator.shape()), i, to_string(target)));

@@ -33,8 +33,9 @@ FeedbackMatrices draw_feedback(const ETraceGraph& graph, std::uint64_t key);
 // a relation keeps its signal. UserError (runtime) when a matrix is missing.
 GroupSignals random_feedback(const ETraceGraph& graph, const FeedbackMatrices& feedback,
                              const GroupSignals& signals);
-// The modulator in place of every signal: a scalar, a value per position, or anything
-// that broadcasts to (*varshape, num_state). UserError names the group it does not fit.
+// The modulator in place of every signal: a scalar, a value per position or per sample
+// (what has the rank of varshape and broadcasts to it), or anything that broadcasts to
+// (*varshape, num_state). UserError names the group it does not fit.
 GroupSignals modulated(const ETraceGraph& graph, const Value& modulator,
                        const GroupSignals& signals);
 

@@ -111,3 +111,27 @@ TEST_CASE("a source is asked once for every step, whatever the window") {
     CHECK(asked == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5});
   }
 }
+
+TEST_CASE("a modulator per sample is repeated over the units of the sample") {
+  // As many samples as units: the last axis could be taken for either.
+  for (const std::int64_t samples : {3, 4}) {
+    CAPTURE(samples);
+    const auto gradient = [&](const Array& modulator) {
+      const auto model = nn::build_model(kLeaky);
+      Learner learner = compile(*model, ThreeFactor{}, zeros({samples, 3}, DType::f64),
+                                {.batch_size = samples, .seed = 1, .dtype = DType::f64});
+      learner.set_modulator(modulator);
+      const Array xs = numbers({5, samples, 3}, 2);
+      return learner
+          .etrace_grad(std::vector{xs},
+                       [&](const Values& in) {
+                         return LossResult{.loss = sum(learner(in[0])), .results = {}};
+                       })
+          .grads.at("w");
+    };
+    const Value each = numbers({samples, 1}, 3);
+    const Array want = gradient(broadcast_to(each, {samples, 4}).array());
+    CHECK(gradient(each.array()).to_doubles() == want.to_doubles());
+    CHECK(std::abs(want.at(0)) > 0);
+  }
+}
