@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "braintrace/ir/builder.h"
+#include "braintrace/ops/ops.h"
 #include "braintrace/passes/if_convert.h"
 #include "braintrace/passes/pipeline.h"
+#include "braintrace/train/optimizer_program.h"
 
 namespace braintrace {
 namespace {
@@ -25,7 +27,8 @@ class Exporter {
   Exporter(const Learner& learner, const StepProgram& p, const LearnerExport& options)
       : learner_(learner), program_(p), options_(options) {
     spec_.name = options.name;
-    spec_.learning_rate = options.learning_rate;
+    spec_.learning_rate =
+        options.optimizer ? learning_rate(*options.optimizer) : options.learning_rate;
   }
 
   std::string run() {
@@ -41,6 +44,7 @@ class Exporter {
     out.push_back(in[calls + 1] + static_cast<double>(program_.steps));
     for (const char* name : {"calls", "trace_steps"})
       spec_.outputs.push_back({name, Role::state});
+    if (options_.optimizer) optimize(*b, in, out);
     PassRunner passes;
     const Graph g =
         lower(b->finish(out),
@@ -49,6 +53,44 @@ class Exporter {
   }
 
  private:
+  // Steps of the optimiser in place of the gradients; its moments and its count of
+  // updates are states. A step whose loss has no weight leaves all of them alone.
+  void optimize(Builder& b, const Values& in, Values& out) {
+    const UpdateRule& rule = *options_.optimizer;
+    const Value weight = sum(in.back());
+    const Value counts = not_equal(weight, 0);
+    const Value before = b.input({weight.dtype(), {}});
+    spec_.inputs.push_back({"updates", Role::state, zeros({}, weight.dtype())});
+    const Value count = before + astype(counts, weight.dtype());
+    spec_.outputs.push_back({"updates", Role::state});
+    const std::size_t first = program_.first_gradient();
+    std::vector<Value> more = {count};
+    for (std::size_t i = 0; i < program_.gradients.size(); ++i) {
+      const std::string& leaf = program_.gradients[i];
+      Value& gradient = out[first + i];
+      std::map<std::string, Value> moments;
+      for (const std::string& name : moment_names(rule)) {
+        moments.emplace(name, b.input(gradient.type()));
+        spec_.inputs.push_back({name + "/" + leaf, Role::state});
+      }
+      const OptimizerStep s = optimizer_step(rule, parameter(leaf, in), gradient,
+                                             astype(count, gradient.dtype()), moments);
+      for (const auto& [name, value] : s.moments) {
+        more.push_back(select(counts, value, moments.at(name)));
+        spec_.outputs.push_back({name + "/" + leaf, Role::state});
+      }
+      gradient = select(counts, s.step, zeros_like(s.step));
+    }
+    out.insert(out.end(), more.begin(), more.end());
+  }
+
+  Value parameter(const std::string& leaf, const Values& in) const {
+    for (std::size_t i = 0; i < program_.leaves.size(); ++i)
+      if (program_.leaves[i].parameter && program_.leaves[i].name == leaf)
+        return in[program_.num_args + i];
+    throw InternalError("export_learner: a gradient without a parameter");
+  }
+
   void name_inputs() {
     const std::vector<Type> types = program_.graph.input_types();
     for (std::size_t i = 0; i < program_.num_args; ++i)

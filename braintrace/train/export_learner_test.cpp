@@ -43,13 +43,29 @@ TracedFn loss_of(Learner& learner) {
   };
 }
 
+struct Case {
+  const char* model;
+  Algorithm rule;
+  DType d = DType::f64;
+  ExportLanguage language = ExportLanguage::cpp17;
+  double tolerance = tol::f64_golden;
+  std::optional<UpdateRule> optimizer = {};  // default: plain descent with kRate
+  int rest = kSteps;                         // every so many steps there is no target
+};
+
+bool rests(const Case& c, int t) { return t % c.rest == c.rest - 1; }
+
 // Prints the loss of every step, then every weight.
-std::string driver(Learner& learner, DType d, ExportLanguage language) {
-  const bool cpp = language == ExportLanguage::cpp17;
+std::string driver(Learner& learner, const Case& c) {
+  const DType d = c.d;
+  const bool cpp = c.language == ExportLanguage::cpp17;
   const std::string type = d == DType::f32 ? "float" : "double";
   std::string s = cpp ? "#include <cstdio>\n" : "#include <stdio.h>\n";
   s += export_learner(learner, loss_of(learner), {zeros({kIn}, d), zeros({kOut}, d)},
-                      {.name = "net", .learning_rate = kRate, .language = language});
+                      {.name = "net",
+                       .learning_rate = kRate,
+                       .optimizer = c.optimizer,
+                       .language = c.language});
   s += cpp ? "static net::Learner l;\nint main(void) {\n"
            : "static net_Learner l;\nint main(void) {\n  net_init(&l);\n";
   s += fmt::format("  for (int t = 0; t < {}; ++t) {{\n", kSteps);
@@ -59,6 +75,7 @@ std::string driver(Learner& learner, DType d, ExportLanguage language) {
   s += fmt::format(
       "    for (int i = 0; i < {}; ++i) l.target[i] = ({})cos(0.1 * t + 2 * i);\n", kOut,
       type);
+  s += fmt::format("    l.loss_weight[0] = t % {0} == {0} - 1 ? 0 : 1;\n", c.rest);
   s += cpp ? "    l.step();\n" : "    net_step(&l);\n";
   s += "    printf(\"%.17g\\n\", (double)l.loss[0]);\n  }\n";
   for (const auto& [path, value] : state_dict(learner.model())) {
@@ -81,22 +98,24 @@ double movement(const Array& start, const Array& end) {
   return moved / std::max(size, 1e-3);
 }
 
-void check_export(const char* name, const Algorithm& rule, DType d,
-                  ExportLanguage language, double tolerance) {
-  const auto model = small(name);
-  Learner learner = compile(*model, rule, zeros({kIn}, d), {.seed = 3, .dtype = d});
+void check_export(const Case& c) {
+  const auto model = small(c.model);
+  const DType d = c.d;
+  const double tolerance = c.tolerance;
+  Learner learner = compile(*model, c.rule, zeros({kIn}, d), {.seed = 3, .dtype = d});
   const StateDict start = state_dict(*model);
-  const std::vector<double> got = run_source(driver(learner, d, language), language);
+  const std::vector<double> got = run_source(driver(learner, c), c.language);
 
   std::vector<double> losses;
   LossHandle handle =
       learner.trace_loss(loss_of(learner), {zeros({kIn}, d), zeros({kOut}, d)});
-  Optimizer optimizer(SGD{.lr = kRate});
+  Optimizer optimizer(c.optimizer.value_or(SGD{.lr = kRate}));
   for (int t = 0; t < kSteps; ++t) {
-    const StepGradient g = learner.step_grad(
-        {signal(input_at, t, kIn, d), signal(target_at, t, kOut, d)}, handle);
+    const StepGradient g =
+        learner.step_grad({signal(input_at, t, kIn, d), signal(target_at, t, kOut, d)},
+                          handle, rests(c, t) ? 0 : 1);
     losses.push_back(g.loss);
-    optimizer.update(*model, *g.gradients);
+    if (!rests(c, t)) optimizer.update(*model, *g.gradients);
   }
   const Shape all = {kSteps};
   REQUIRE(got.size() > kSteps);
@@ -119,18 +138,31 @@ void check_export(const char* name, const Algorithm& rule, DType d,
 }  // namespace
 
 TEST_CASE("an exported GRU with D_RTRL learns as the library does") {
-  check_export("gru", D_RTRL{}, DType::f64, ExportLanguage::cpp17, tol::f64_golden);
+  check_export({"gru", D_RTRL{}});
 }
 
 TEST_CASE("an exported LIF net with pp_prop learns as the library does") {
-  check_export("lif", pp_prop{.decay_or_rank = 0.9}, DType::f64, ExportLanguage::cpp17,
-               tol::f64_golden);
+  check_export({"lif", pp_prop{.decay_or_rank = 0.9}});
 }
 
 TEST_CASE("exported learners in C and single precision") {
-  check_export("gru", D_RTRL{}, DType::f32, ExportLanguage::c99, tol::f32_grad);
-  check_export("lif", pp_prop{.decay_or_rank = 0.9}, DType::f32, ExportLanguage::c99,
-               tol::f32_grad);
+  const auto in_c = [](const char* model, const Algorithm& rule) {
+    check_export({model, rule, DType::f32, ExportLanguage::c99, tol::f32_grad});
+  };
+  in_c("gru", D_RTRL{});
+  in_c("lif", pp_prop{.decay_or_rank = 0.9});
+}
+
+TEST_CASE("an exported optimiser takes the steps of the library and rests with it") {
+  const UpdateRule rules[] = {SGD{.lr = 0.02, .momentum = 0.9}, Adam{.lr = 0.005},
+                              RMSprop{.lr = 0.005}};
+  for (const UpdateRule& rule : rules) {
+    CAPTURE(rule.index());
+    Case c{"gru", D_RTRL{}};
+    c.optimizer = rule;
+    c.rest = 4;
+    check_export(c);
+  }
 }
 
 TEST_CASE("what cannot be exported is refused") {

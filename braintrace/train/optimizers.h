@@ -85,6 +85,8 @@ class Optimizer {
   void attach(Module& model);
   void update(const StateDict& grads);
 
+  const UpdateRule& rule() const { return rule_; }
+  const OptimizerOptions& options() const { return options_; }
   double learning_rate() const;  // of the next update
   void advance_schedule() { ++schedule_count_; }
   std::int64_t num_updates() const { return num_updates_; }
