@@ -79,5 +79,6 @@ Task text_task(const TextOptions& options = {});
 // evidence, pattern, text. UserError lists them.
 Task make_task(std::string_view name, const TaskOptions& options = {});
 std::vector<std::string> task_names();
+void require_task(std::string_view name);  // UserError unless it is one of them
 
 }  // namespace braintrace

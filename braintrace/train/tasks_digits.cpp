@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawn digits, and the list of all tasks.
+// Drawn digits.
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include "braintrace/train/task_draws_impl.h"
 #include "braintrace/train/tasks.h"
@@ -39,38 +38,6 @@ std::vector<float> draw_digit(std::int64_t digit, double noise, Draws& draw) {
   return image;
 }
 
-template <class Options>
-Options seeded(const TaskOptions& task) {
-  Options o;
-  o.task = task;
-  return o;
-}
-
-struct Entry {
-  const char* name;
-  Task (*make)(const TaskOptions&);
-};
-
-constexpr Entry entries[] = {
-    {"copying",
-     [](const TaskOptions& o) { return copying_task(seeded<CopyingOptions>(o)); }},
-    {"integrator",
-     [](const TaskOptions& o) { return integrator_task(seeded<IntegratorOptions>(o)); }},
-    {"delayed_match",
-     [](const TaskOptions& o) {
-       return delayed_match_task(seeded<DelayedMatchOptions>(o));
-     }},
-    {"adding",
-     [](const TaskOptions& o) { return adding_task(seeded<AddingOptions>(o)); }},
-    {"digits",
-     [](const TaskOptions& o) { return digits_task(seeded<DigitsOptions>(o)); }},
-    {"evidence",
-     [](const TaskOptions& o) { return evidence_task(seeded<EvidenceOptions>(o)); }},
-    {"pattern",
-     [](const TaskOptions& o) { return pattern_task(seeded<PatternOptions>(o)); }},
-    {"text", [](const TaskOptions& o) { return text_task(seeded<TextOptions>(o)); }},
-};
-
 }  // namespace
 
 Task digits_task(const DigitsOptions& o) {
@@ -86,19 +53,6 @@ Task digits_task(const DigitsOptions& o) {
   };
   return {"digits", TaskLoss::softmax_xent, {T, F, 10}, mask_from(T, T - 1), generate,
           o.task};
-}
-
-Task make_task(std::string_view name, const TaskOptions& options) {
-  for (const Entry& e : entries)
-    if (e.name == name) return e.make(options);
-  throw UserError(fmt::format("make_task: unknown task '{}'; known: {}", name,
-                              fmt::join(task_names(), ", ")));
-}
-
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const Entry& e : entries) names.emplace_back(e.name);
-  return names;
 }
 
 }  // namespace braintrace

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -131,6 +132,21 @@ bool TrainingRun::train(const TrainingLength& length) {
     if (length.on_update && !length.on_update(updates_, log_)) return last;
   }
   return true;
+}
+
+CertificateData TrainingRun::certificate(std::int64_t window) {
+  const TaskBatch b = task_.batch(Split::test, 0, options_.batch);
+  const std::int64_t steps = task_.shape().steps;
+  const double scored = std::accumulate(b.mask.begin(), b.mask.end(), 0.0);
+  // So that the mean over all steps is the mean over scored ones.
+  const Value share =
+      Value(as_array(b.mask)) * (static_cast<double>(steps) / std::max(scored, 1.0));
+  const TracedFn loss = [this](const Values& in) {
+    const Value l = task_loss(task_, learner_(in[0]), in[1]);
+    return LossResult{.loss = astype(in[2], l.dtype()) * l, .results = {}};
+  };
+  begin_sequence(learner_);
+  return learner_.certificate({b.inputs, b.targets, share.array()}, loss, window);
 }
 
 Checkpoint TrainingRun::checkpoint() const {

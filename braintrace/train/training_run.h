@@ -53,6 +53,10 @@ class TrainingRun {
   // True when the length was reached, false when stopped.
   bool train(const TrainingLength& length);
 
+  // The rule beside back-propagation, on `batch` samples that were not trained on; only
+  // scored steps count. Needs a whole sequence of its own: the next begins anew.
+  CertificateData certificate(std::int64_t window = 1);
+
   std::int64_t updates() const { return updates_; }  // batches so far
   const RunLog& log() const { return log_; }
   RunLog& log() { return log_; }
