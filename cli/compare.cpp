@@ -6,6 +6,7 @@
 #include "interrupt.h"
 #include "output.h"
 #include "run_file.h"
+#include "task_defaults.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -207,7 +208,10 @@ Command add_compare(CLI::App& app) {
       ->capture_default_str();
   c->add_option("--out", r->out, "write the curves to this SVG file");
   c->add_flag("--json", r->json, "one JSON object instead of text");
-  return {c, [r] { compare(*r); }};
+  return {c, [r, c] {
+            suit_task(r->run, *c);
+            compare(*r);
+          }};
 }
 
 }  // namespace braintrace::cli

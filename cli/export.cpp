@@ -7,6 +7,7 @@
 #include "output.h"
 #include "run_file.h"
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braintrace/base/error.h"
 #include "braintrace/nn/model_registry.h"
@@ -29,7 +30,6 @@ struct ExportRequest {
   ModelRequest model{.model = "gru"};
   RunRequest rule;
   std::string checkpoint, out, name = "learner", loss = "mse", dtype = "f32";
-  double lr = 0.01;
   bool c99 = false;
 };
 
@@ -80,12 +80,15 @@ void export_to_file(const ExportRequest& r) {
     return LossResult{.loss = labels ? softmax_cross_entropy(y, in[1]) : mse(y, in[1]),
                       .results = {y}};
   };
-  write_text(export_learner(
-                 learner, loss, {s.input, zeros(target, labels ? DType::i32 : out.dtype)},
-                 {.name = r.name,
-                  .learning_rate = r.lr,
-                  .language = r.c99 ? ExportLanguage::c99 : ExportLanguage::cpp17}),
-             r.out);
+  write_text(
+      export_learner(
+          learner, loss, {s.input, zeros(target, labels ? DType::i32 : out.dtype)},
+          {.name = r.name,
+           .learning_rate = r.rule.lr,
+           .optimizer = r.rule.optimizer == "sgd" ? std::nullopt
+                                                  : std::optional(update_rule(r.rule)),
+           .language = r.c99 ? ExportLanguage::c99 : ExportLanguage::cpp17}),
+      r.out);
   if (!r.out.empty())
     fmt::print(stderr, "wrote {}: {} learns with {}, {} parameters\n", r.out,
                r.checkpoint.empty() ? r.model.model : r.checkpoint, s.algorithm.name,
@@ -107,8 +110,13 @@ Command add_export(CLI::App& app) {
   c->add_option("--loss", r->loss, "mse, or cross_entropy of a label")
       ->check(one_of({"mse", "cross_entropy"}))
       ->capture_default_str();
-  c->add_option("--lr", r->lr,
-                "weights -= lr * gradient at every step; 0: gradients only")
+  r->rule.optimizer = "sgd";
+  c->add_option("--optimizer", r->rule.optimizer,
+                fmt::format("what moves the weights at every step: {}",
+                            fmt::join(optimizer_names(), ", ")))
+      ->check(one_of(optimizer_names()))
+      ->capture_default_str();
+  c->add_option("--lr", r->rule.lr, "learning rate; 0: gradients only")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   c->add_option("--checkpoint", r->checkpoint,

@@ -66,17 +66,6 @@ std::vector<std::pair<std::string, std::string>> facts_of(const BuiltRun& b) {
                                                        : "an update per sequence")}};
 }
 
-CertificateData certificate_of(BuiltRun& b, std::int64_t window) {
-  const Task& task = b.run->task();
-  const TaskBatch batch = task.batch(Split::test, 0, b.request.batch);
-  Learner& learner = b.run->learner();
-  begin_sequence(learner);
-  return learner.certificate(
-      batch.inputs, batch.targets,
-      [&](const Value& x, const Value& y) { return task_loss(task, learner(x), y); },
-      window);
-}
-
 std::string report_page(BuiltRun& b) {
   RunLog log = b.run->log();
   log.facts = facts_of(b);
@@ -93,7 +82,7 @@ std::string report_page(BuiltRun& b) {
   o.memory = memory_of(b);
   // A certificate needs states of its own: those of the run stay.
   const Checkpoint before = b.run->checkpoint();
-  o.certificate = certificate_of(b);
+  o.certificate = b.run->certificate();
   b.run->restore(before);
   o.log = std::move(log);
   return to_html(b.run->learner().graph(), o);

@@ -19,7 +19,7 @@ BuiltRun build_run(const RunRequest& r, int threads);
 BuiltRun load_run(const std::string& file, int threads);
 void save_run(const std::string& file, const BuiltRun& b);
 
-// Curves without rasters: what --json prints and a checkpoint keeps.
+// Curves without rasters: what --json prints.
 nlohmann::json curves_json(const RunLog& log);
 
 }  // namespace braintrace::cli

@@ -10,11 +10,23 @@
 #include "braintrace/base/error.h"
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/nn/sized_model.h"
-#include "braintrace/train/tasks.h"
+#include "braintrace/train/task_settings.h"
 
 namespace braintrace::cli {
 
 using nlohmann::json;
+
+namespace {
+
+std::pair<std::string, std::string> name_and_value(const char* option,
+                                                   const std::string& pair) {
+  const std::size_t equals = pair.find('=');
+  BT_REQUIRE(equals != std::string::npos,
+             fmt::format("{} needs name=value, got '{}'", option, pair));
+  return {pair.substr(0, equals), pair.substr(equals + 1)};
+}
+
+}  // namespace
 
 CLI::Validator at_least_one() {
   return CLI::Range(std::int64_t{1}, std::int64_t{1} << 31).description("");
@@ -29,6 +41,8 @@ void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted) {
   app.add_option("--task", r.task, fmt::format("{}", fmt::join(task_names(), ", ")))
       ->check(one_of(task_names()))
       ->capture_default_str();
+  app.add_option("--task-option", r.task_options,
+                 "an option of the task, name=value (repeatable)");
   app.add_option("--model", r.model,
                  fmt::format("{}; a kind of the registry; or a JSON file",
                              fmt::join(nn::sized_model_names(), ", ")))
@@ -92,6 +106,7 @@ json to_json(const RunRequest& r) {
           {"kappa", r.kappa},
           {"snap_n", r.snap_n},
           {"set", r.set},
+          {"task_options", r.task_options},
           {"epochs", r.epochs},
           {"samples", r.samples},
           {"test_samples", r.test_samples}};
@@ -116,6 +131,7 @@ RunRequest run_request_from_json(const json& j) {
     j.at("kappa").get_to(r.kappa);
     j.at("snap_n").get_to(r.snap_n);
     j.at("set").get_to(r.set);
+    if (j.contains("task_options")) j["task_options"].get_to(r.task_options);
     j.at("epochs").get_to(r.epochs);
     j.at("samples").get_to(r.samples);
     j.at("test_samples").get_to(r.test_samples);
@@ -126,7 +142,14 @@ RunRequest run_request_from_json(const json& j) {
   }
 }
 
-Task task_of(const RunRequest& r) { return make_task(r.task, {.seed = r.seed}); }
+Task task_of(const RunRequest& r) {
+  TaskSettings settings;
+  for (const std::string& pair : r.task_options) {
+    const auto [name, value] = name_and_value("--task-option", pair);
+    settings[name] = value;
+  }
+  return configured_task(r.task, settings, {.seed = r.seed});
+}
 
 std::string model_text(const RunRequest& r, const Task& task) {
   if (!is_model_file(r.model))
@@ -143,10 +166,7 @@ namespace {
 void set_options(const std::vector<std::string>& set, LearningOptions& learning,
                  CompileOptions& graph) {
   for (const std::string& pair : set) {
-    const std::size_t equals = pair.find('=');
-    BT_REQUIRE(equals != std::string::npos,
-               fmt::format("--set needs name=value, got '{}'", pair));
-    const std::string name = pair.substr(0, equals), value = pair.substr(equals + 1);
+    const auto [name, value] = name_and_value("--set", pair);
     if (!set_option(learning, name, value)) set_option(graph, name, value);
   }
 }

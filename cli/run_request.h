@@ -24,6 +24,7 @@ struct RunRequest {
   double lr = 0.01, clip_norm = 1;
   double decay = 0.9, kappa = 0.9;
   std::int64_t snap_n = 2;
+  std::vector<std::string> task_options;                        // name=value
   std::vector<std::string> set;                                 // name=value
   std::int64_t epochs = 10, samples = 640, test_samples = 256;  // may grow on the way
 };

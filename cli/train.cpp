@@ -9,6 +9,7 @@
 #include "output.h"
 #include "report.h"
 #include "run_file.h"
+#include "task_defaults.h"
 #include <fmt/format.h>
 
 #include "braintrace/base/error.h"
@@ -19,11 +20,13 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kTrainFooter =
-    "An epoch is --samples fresh samples; after each the model is tested on others.\n"
+    "An epoch is --samples fresh samples; after each the model is tested on others. A "
+    "task\n"
+    "brings its own model, rule and number of epochs; with --model you choose them.\n"
     "Examples:\n"
     "  braintrace train\n"
-    "  braintrace train --task delayed_match --model lif --algorithm pp_prop --hidden "
-    "64\n"
+    "  braintrace train --task delayed_match\n"
+    "  braintrace train --task copying --task-option delay=40 --model lstm --hidden 64\n"
     "  braintrace train --checkpoint run.safetensors      (Ctrl-C saves and stops)\n"
     "  braintrace train --resume run.safetensors --epochs 40\n"
     "  braintrace train --report run.html\n"
@@ -272,7 +275,10 @@ Command add_train(CLI::App& app) {
       ->capture_default_str();
   c->add_flag("--json", r->json, "one JSON object instead of text");
   c->add_flag("--quiet", r->quiet, "print nothing but errors");
-  return {c, [r, c] { train(*r, *c); }};
+  return {c, [r, c] {
+            suit_task(r->run, *c);
+            train(*r, *c);
+          }};
 }
 
 }  // namespace braintrace::cli

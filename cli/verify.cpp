@@ -5,7 +5,8 @@
 
 #include "command.h"
 #include "output.h"
-#include "report.h"
+#include "run_file.h"
+#include "task_defaults.h"
 #include <fmt/format.h>
 
 #include "braintrace/base/error.h"
@@ -58,7 +59,7 @@ json certificate_json(const CertificateData& c, bool holds) {
 
 void verify(const VerifyRequest& r) {
   BuiltRun b = r.checkpoint.empty() ? build_run(r.run, 0) : load_run(r.checkpoint, 0);
-  const CertificateData c = certificate_of(b, r.window);
+  const CertificateData c = b.run->certificate(r.window);
   const bool holds = c.holds(r.tolerance);
   if (r.json)
     write_text(certificate_json(c, holds).dump() + "\n");
@@ -90,7 +91,10 @@ Command add_verify(CLI::App& app) {
       ->check(CLI::Validator(CLI::PositiveNumber).description(""))
       ->capture_default_str();
   c->add_flag("--json", r->json, "one JSON object instead of text");
-  return {c, [r] { verify(*r); }};
+  return {c, [r, c] {
+            suit_task(r->run, *c);
+            verify(*r);
+          }};
 }
 
 }  // namespace braintrace::cli

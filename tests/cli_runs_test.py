@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -82,6 +83,26 @@ class Train(Case):
         self.assertFalse(made["beats_constant"])
         self.assertIn("Not better than a constant yet",
                       self.output("train", *SMALL, "--task", "delayed_match", "--epochs", "1"))
+
+    def test_a_task_brings_what_learns_it(self):
+        made = self.result("train", "--task", "delayed_match")
+        self.assertEqual((made["run"]["model"], made["algorithm"]), ("lif", "pp_prop"))
+        self.assertTrue(made["beats_constant"])
+        self.assertTrue(0.01 < made["evaluations"][-1]["firing_rate"] < 0.4)
+        own = self.result("train", *SMALL, "--task", "delayed_match", "--model", "gru",
+                          "--epochs", "1")
+        self.assertEqual((own["run"]["model"], own["algorithm"]), ("gru", "D_RTRL"))
+
+    def test_options_of_a_task(self):
+        kept = self.file("run.safetensors")
+        options = ["--task", "copying", "--task-option", "delay=3", "--task-option", "length=2"]
+        self.output("train", *SMALL, *options, "--epochs", "1", "--checkpoint", kept, "--quiet")
+        again = self.result("train", "--resume", kept, "--epochs", "2")
+        self.assertEqual(again["run"]["task_options"], ["delay=3", "length=2"])
+        self.assertIn("copying: 8 steps", self.output("train", *SMALL, *options, "--epochs", "1"))
+        self.refuses(2, "copying: no option 'dealy'; there are symbols, length, delay", "train",
+                     "--task", "copying", "--task-option", "dealy=3")
+        self.refuses(2, "needs name=value", "train", "--task-option", "delay")
 
     def test_spiking_nets_report_their_rate(self):
         made = self.result("train", *SMALL, "--model", "lif", "--algorithm", "pp_prop",
@@ -310,6 +331,14 @@ class Verify(Case):
         self.assertNotEqual(first["cosine"], last["cosine"])
         self.assertIn("The certificate holds", self.output("verify", "--checkpoint", kept))
 
+    def test_only_scored_steps_are_certified(self):
+        kept = self.file("run.safetensors")
+        options = ["--task", "copying", "--task-option", "delay=3", "--model", "rnn"]
+        made = self.result("train", *SMALL, *options, "--epochs", "1", "--lr", "1e-30",
+                           "--test-samples", "8", "--checkpoint", kept)
+        loss = self.result("verify", "--checkpoint", kept)["loss"]
+        self.assertAlmostEqual(loss, made["test_loss"], places=5)
+
     def test_what_does_not_hold_is_exit_code_1(self):
         done = run("verify", *SMALL[:4], "--tolerance", "1e-12")
         self.assertEqual(done.returncode, 1)
@@ -322,6 +351,16 @@ class Verify(Case):
                     "--report", self.file("run.html"))
         self.assertEqual(content(one), content(two))
         self.assertIn("</html>", Path(self.file("run.html")).read_text())
+
+    def test_the_page_of_a_resumed_run_has_all_that_happened(self):
+        kept, page = self.file("run.safetensors"), self.folder / "run.html"
+        self.output("train", *SMALL, "--task", "digits", "--model", "lif", "--algorithm",
+                    "pp_prop", "--epochs", "1", "--checkpoint", kept, "--quiet",
+                    "--report", str(page))
+        whole = re.search(r'<g class="spikes">.*?</g>', page.read_text(), re.S)
+        self.output("train", "--resume", kept, "--quiet", "--report", str(page))
+        self.assertGreater(whole.group().count("<rect"), 0)
+        self.assertIn(whole.group(), page.read_text())
 
 
 class Export(Case):
@@ -356,6 +395,16 @@ int main() {
 """).split()
         mean = [sum(map(float, part)) / 50 for part in (losses[:50], losses[-50:])]
         self.assertLess(mean[1], mean[0] / 4)
+
+    def test_optimisers_move_into_the_header(self):
+        for optimizer, field in (("adam", "v_out_weight_weight"),
+                                 ("momentum", "m_out_weight_weight")):
+            header = self.file(f"{optimizer}.hpp")
+            done = run("export", "--model", "gru", "--hidden", "4", "--optimizer", optimizer,
+                       "--lr", "0.01", "--out", header)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(field, Path(header).read_text())
+        self.refuses(2, "--optimizer", "export", "--model", "gru", "--optimizer", "newton")
 
     def test_a_saved_run_in_c(self):
         kept, header = self.file("run.safetensors"), self.file("learner.h")
