@@ -7,111 +7,32 @@
 #include "braintrace/train/events.h"
 #include "braintrace/train/npz.h"
 #include "braintrace/train/spike_hdf5.h"
-#include "braintrace/train/tasks.h"
+#include "braintrace/train/task_settings.h"
 
 namespace braintrace::python {
 namespace {
 
 using namespace py::literals;
 
-void read_seed(Reader& r, TaskOptions& o) {
-  std::int64_t seed = 0;
-  r.take("seed", seed);
-  o.seed = static_cast<std::uint64_t>(seed);
-  r.done();
+// The options of a task, read in their order, then the seed.
+Task read_task(const std::string& name, Reader& r) {
+  return with_task_options(name, [&](auto o, auto make) {
+    for_each_option(o, [&](const char* key, auto& field) {
+      if constexpr (std::is_same_v<decltype(field), DigitsOptions::Scan&>) {
+        std::string scan = "rows";
+        r.take(key, scan);
+        field = digits_scan_from_string(scan);
+      } else {
+        r.take(key, field);
+      }
+    });
+    std::int64_t seed = 0;
+    r.take("seed", seed);
+    r.done();
+    o.task.seed = static_cast<std::uint64_t>(seed);
+    return make(o);
+  });
 }
-
-Task copying(Reader& r) {
-  CopyingOptions o;
-  r.take("symbols", o.symbols);
-  r.take("length", o.length);
-  r.take("delay", o.delay);
-  read_seed(r, o.task);
-  return copying_task(o);
-}
-
-Task integrator(Reader& r) {
-  IntegratorOptions o;
-  r.take("steps", o.steps);
-  r.take("dt", o.dt);
-  r.take("bias", o.bias);
-  r.take("noise", o.noise);
-  read_seed(r, o.task);
-  return integrator_task(o);
-}
-
-Task delayed_match(Reader& r) {
-  DelayedMatchOptions o;
-  r.take("channels", o.channels);
-  r.take("steps", o.steps);
-  r.take("rate", o.rate);
-  r.take("background", o.background);
-  read_seed(r, o.task);
-  return delayed_match_task(o);
-}
-
-Task adding(Reader& r) {
-  AddingOptions o;
-  r.take("steps", o.steps);
-  read_seed(r, o.task);
-  return adding_task(o);
-}
-
-Task digits(Reader& r) {
-  DigitsOptions o;
-  std::string scan = "rows";
-  r.take("scan", scan);
-  r.take("noise", o.noise);
-  read_seed(r, o.task);
-  BT_REQUIRE(scan == "rows" || scan == "pixels",
-             "digits: scan must be rows or pixels, got " + scan);
-  if (scan == "pixels") o.scan = DigitsOptions::Scan::pixels;
-  return digits_task(o);
-}
-
-Task evidence(Reader& r) {
-  EvidenceOptions o;
-  r.take("cues", o.cues);
-  r.take("cue_steps", o.cue_steps);
-  r.take("gap_steps", o.gap_steps);
-  r.take("delay_steps", o.delay_steps);
-  r.take("recall_steps", o.recall_steps);
-  r.take("group", o.group);
-  r.take("rate", o.rate);
-  r.take("noise_rate", o.noise_rate);
-  r.take("p_minor", o.p_minor);
-  read_seed(r, o.task);
-  return evidence_task(o);
-}
-
-Task pattern(Reader& r) {
-  PatternOptions o;
-  r.take("patterns", o.patterns);
-  r.take("steps", o.steps);
-  r.take("cue_steps", o.cue_steps);
-  r.take("outputs", o.outputs);
-  r.take("harmonics", o.harmonics);
-  read_seed(r, o.task);
-  return pattern_task(o);
-}
-
-Task text(Reader& r) {
-  TextOptions o;
-  r.take("text", o.text);
-  r.take("steps", o.steps);
-  read_seed(r, o.task);
-  return text_task(o);
-}
-
-using MakeTask = Task (*)(Reader&);
-const std::pair<const char*, MakeTask> kTasks[] = {{"copying", copying},
-                                                   {"integrator", integrator},
-                                                   {"delayed_match", delayed_match},
-                                                   {"adding", adding},
-                                                   {"digits", digits},
-                                                   {"evidence", evidence},
-                                                   {"pattern", pattern},
-                                                   {"text", text}};
 
 void def_tasks(py::module_& m) {
   py::class_<TaskBatch>(m, "TaskBatch", "Samples: inputs, targets and what is scored.")
@@ -143,15 +64,15 @@ void def_tasks(py::module_& m) {
           },
           "batch"_a, "(loss, accuracy or None) of the best constant.");
   py::module_ tasks = m.def_submodule("tasks", "Generated data for sequence learning.");
-  for (const auto& [name, make] : kTasks)
+  for (const std::string& name : task_names())
     tasks.def(
-        name,
-        [name = name, make = make](const py::args& a, const py::kwargs& k) {
+        name.c_str(),
+        [name](const py::args& a, const py::kwargs& k) {
           Reader r(name, a, k);
-          return make(r);
+          return read_task(name, r);
         },
-        fmt::format("The {} task.\n\n>>> bt.tasks.{}(seed=1).name\n'{}'", name, name,
-                    name)
+        fmt::format("The {} task: {}, seed.\n\n>>> bt.tasks.{}(seed=1).name\n'{}'", name,
+                    fmt::join(task_setting_names(name), ", "), name, name)
             .c_str());
   tasks.def("names", &task_names);
 }

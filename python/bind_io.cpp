@@ -35,6 +35,17 @@ void def_checkpoint(py::module_& m) {
       .def_readonly("model", &Checkpoint::model)
       .def_readonly("config", &Checkpoint::config)
       .def(
+          "replace",
+          [](const Checkpoint& c, const std::optional<std::string>& model,
+             const std::optional<std::string>& config) {
+            Checkpoint out = c;
+            if (model) out.model = *model;
+            if (config) out.config = *config;
+            return out;
+          },
+          py::kw_only(), "model"_a = py::none(), "config"_a = py::none(),
+          "A copy with other JSON texts.")
+      .def(
           "save",
           [](const Checkpoint& c, const std::string& path) { save_checkpoint(path, c); },
           "path"_a, "Written beside the file and renamed: old or new, never half of it.");

@@ -10,49 +10,6 @@ namespace {
 
 using namespace py::literals;
 
-LearnerOptions learner_options(const py::dict& given) {
-  LearnerOptions o;
-  if (given.contains("compat") && given["compat"].cast<bool>()) o = compat(o);
-  for (const auto& [key, item] : given) {
-    const auto name = key.cast<std::string>();
-    const auto value = py::reinterpret_borrow<py::object>(item);
-    if (name == "compat") continue;
-    if (name == "batch_size")
-      o.batch_size = value.cast<std::optional<std::int64_t>>();
-    else if (name == "seed")
-      o.seed = value.cast<std::optional<std::uint64_t>>();
-    else if (name == "dtype")
-      o.dtype = value.cast<std::optional<DType>>();
-    else if (name == "vmap")
-      o.vmap = value.cast<bool>();
-    else if (name == "threads")
-      o.threads = value.cast<int>();
-    else if (name == "check_finite")
-      o.learning.check_finite = value.cast<bool>();
-    else if (name == "executor")
-      o.executor = value.cast<std::string>() == "interpreter" ? ExecutorKind::interpreter
-                                                              : ExecutorKind::plan;
-    else if (set_compile_option(o.graph, name, value))
-      continue;
-    else if (!py::isinstance<py::str>(value) ||
-             !set_option(o.learning, name, value.cast<std::string>()))
-      throw py::type_error(fmt::format("compile: no option '{}'", name));
-  }
-  return o;
-}
-
-// Names that are options of compile and not of a learning rule.
-std::vector<std::string> learner_option_names() {
-  std::vector<std::string> names = {
-      "compat",      "batch_size",   "seed",
-      "dtype",       "vmap",         "threads",
-      "executor",    "check_finite", "include_hidden_perturb",
-      "control_flow"};
-  for (const auto& part : {option_names(), braintrace::learning_option_names()})
-    names.insert(names.end(), part.begin(), part.end());
-  return names;
-}
-
 // A loss function traced for streaming.
 struct PyLoss {
   LossHandle handle;
@@ -99,6 +56,13 @@ py::tuple step_grad(PyLearner& l, PyLoss& loss, const py::args& args, double wei
                         unflatten(loss.aux, {g.results.begin(), g.results.end()}));
 }
 
+TraceSpace trace_space_of(const std::string& name) {
+  BT_REQUIRE(
+      name == "effective" || name == "parameter",
+      fmt::format("etraces: space must be effective or parameter, got '{}'", name));
+  return name == "effective" ? TraceSpace::effective : TraceSpace::parameter;
+}
+
 py::list traces_of(const std::vector<TraceView>& views) {
   py::list out;
   for (const TraceView& t : views) {
@@ -133,6 +97,12 @@ void def_runs(py::class_<PyLearner>& c) {
       .def("etrace_grad",
            [](PyLearner& l, const py::function& f, const py::dict& options,
               const py::args& sequences) { return l.etrace_grad(sequences, f, options); })
+      .def("etrace_grad_from",
+           [](PyLearner& l, const py::function& at, std::int64_t steps,
+              const py::function& f, const py::dict& options) {
+             return l.etrace_grad_from(at, steps, f, options);
+           })
+      .def("etrace_evolve_from", &PyLearner::etrace_evolve_from)
       .def("certificate",
            [](PyLearner& l, const py::function& f, std::int64_t window,
               const py::args& sequences) { return l.certificate(sequences, f, window); })
@@ -152,7 +122,10 @@ void def_traces(py::class_<PyLearner>& c) {
            [](PyLearner& l, const std::optional<std::int64_t>& batch) {
              l.learner().reset_state(batch);
            })
-      .def("etraces", [](const PyLearner& l) { return traces_of(l.learner().etraces()); })
+      .def("etraces",
+           [](const PyLearner& l, const std::string& space) {
+             return traces_of(l.learner().etraces(trace_space_of(space)));
+           })
       .def("get_etrace_of",
            [](const PyLearner& l, const Path& p) {
              return traces_of(l.learner().get_etrace_of(p));
@@ -165,6 +138,18 @@ void def_traces(py::class_<PyLearner>& c) {
            })
       .def("set_rule_input", [](PyLearner& l, const std::string& name,
                                 const Array& v) { l.learner().set_rule_input(name, v); })
+      .def("set_feedback",
+           [](PyLearner& l, FeedbackMatrices f) {
+             l.learner().set_feedback(std::move(f));
+           })
+      .def("set_synthesizer",
+           [](PyLearner& l, const SyntheticGradient& s) {
+             l.learner().set_synthesizer(s);
+           })
+      .def_property_readonly(
+          "synthesizer",
+          [](const PyLearner& l) { return l.learner().rule().synthesizer; })
+      .def("last_plan", [](const PyLearner& l) { return l.learner().last_plan(); })
       .def("set_counters",
            [](PyLearner& l, std::int64_t calls, std::int64_t steps) {
              l.learner().set_counters(calls, steps);
@@ -181,6 +166,50 @@ void def_traces(py::class_<PyLearner>& c) {
 }
 
 }  // namespace
+
+LearnerOptions learner_options(const py::dict& given) {
+  LearnerOptions o;
+  if (given.contains("compat") && given["compat"].cast<bool>()) o = compat(o);
+  for (const auto& [key, item] : given) {
+    const auto name = key.cast<std::string>();
+    const auto value = py::reinterpret_borrow<py::object>(item);
+    if (name == "compat") continue;
+    if (name == "batch_size")
+      o.batch_size = value.cast<std::optional<std::int64_t>>();
+    else if (name == "seed")
+      o.seed = value.cast<std::optional<std::uint64_t>>();
+    else if (name == "dtype")
+      o.dtype = value.cast<std::optional<DType>>();
+    else if (name == "vmap")
+      o.vmap = value.cast<bool>();
+    else if (name == "threads")
+      o.threads = value.cast<int>();
+    else if (name == "profile")
+      o.profile = value.cast<bool>();
+    else if (name == "check_finite")
+      o.learning.check_finite = value.cast<bool>();
+    else if (name == "executor")
+      o.executor = value.cast<std::string>() == "interpreter" ? ExecutorKind::interpreter
+                                                              : ExecutorKind::plan;
+    else if (set_compile_option(o.graph, name, value))
+      continue;
+    else if (!py::isinstance<py::str>(value) ||
+             !set_option(o.learning, name, value.cast<std::string>()))
+      throw py::type_error(fmt::format("compile: no option '{}'", name));
+  }
+  return o;
+}
+
+std::vector<std::string> learner_option_names() {
+  std::vector<std::string> names = {
+      "compat",       "batch_size",   "seed",
+      "dtype",        "vmap",         "threads",
+      "executor",     "check_finite", "include_hidden_perturb",
+      "control_flow", "profile"};
+  for (const auto& part : {option_names(), braintrace::learning_option_names()})
+    names.insert(names.end(), part.begin(), part.end());
+  return names;
+}
 
 void init_learner(py::module_& m) {
   m.def("learner_option_names", &learner_option_names);

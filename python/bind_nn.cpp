@@ -104,45 +104,61 @@ static void def_plain_initializers(py::module_& m) {
       [=](double s) {
         return named(nn::init::orthogonal(s), fmt::format("orthogonal({})", s));
       },
-      "scale"_a = 1.0);
-  m.def("zero", [=] { return named(nn::init::zero(), "zero()"); });
+      "scale"_a = 1.0,
+      "Rows or columns at right angles.\n\n>>> bt.init.orthogonal(2.0)(bt.random_key(0), "
+      "(2, 2)).shape\n(2, 2)");
+  m.def(
+      "zero", [=] { return named(nn::init::zero(), "zero()"); },
+      "Zeros.\n\n>>> bt.init.zero()(bt.random_key(0), (2, 2)).shape\n(2, 2)");
   m.def(
       "constant",
       [=](double v) {
         return named(nn::init::constant(v), fmt::format("constant({})", v));
       },
-      "value"_a);
+      "value"_a,
+      "One number everywhere.\n\n>>> bt.init.constant(0.5)(bt.random_key(0), (2, "
+      "2)).shape\n(2, 2)");
   m.def(
       "normal",
       [=](double a, double b) {
         return named(nn::init::normal(a, b), fmt::format("normal({}, {})", a, b));
       },
-      "mean"_a = 0.0, "std"_a = 1.0);
+      "mean"_a = 0.0, "std"_a = 1.0,
+      "Normal numbers.\n\n>>> bt.init.normal(0.0, 0.1)(bt.random_key(0), (2, "
+      "2)).shape\n(2, 2)");
   m.def(
       "truncated_normal",
       [=](double a, double b) {
         return named(nn::init::truncated_normal(a, b),
                      fmt::format("truncated_normal({}, {})", a, b));
       },
-      "mean"_a = 0.0, "std"_a = 1.0);
+      "mean"_a = 0.0, "std"_a = 1.0,
+      "Normal, within two standard deviations.\n\n>>> bt.init.truncated_normal(0.0, "
+      "0.1)(bt.random_key(0), (2, 2)).shape\n(2, 2)");
   m.def(
       "uniform",
       [=](double a, double b) {
         return named(nn::init::uniform(a, b), fmt::format("uniform({}, {})", a, b));
       },
-      "low"_a = 0.0, "high"_a = 1.0);
+      "low"_a = 0.0, "high"_a = 1.0,
+      "Uniform in [low, high).\n\n>>> bt.init.uniform(-1.0, 1.0)(bt.random_key(0), (2, "
+      "2)).shape\n(2, 2)");
   m.def(
       "identity",
       [=](double s) {
         return named(nn::init::identity(s), fmt::format("identity({})", s));
       },
-      "scale"_a = 1.0);
+      "scale"_a = 1.0,
+      "The identity matrix, scaled.\n\n>>> bt.init.identity()(bt.random_key(0), (2, "
+      "2)).shape\n(2, 2)");
   m.def(
       "given",
       [](const Array& v) {
         return NamedInitializer{nn::init::given(v), "given(...)"};
       },
-      "values"_a);
+      "values"_a,
+      "These numbers.\n\n>>> bt.init.given([[1.0, 2.0], [3.0, 4.0]])(bt.random_key(0), "
+      "(2, 2)).shape\n(2, 2)");
 }
 
 void init_initializers(py::module_& m) {

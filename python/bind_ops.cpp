@@ -109,11 +109,19 @@ const std::pair<const char*, AxisFunction> kAlongAxis[] = {{"softmax", softmax},
 void def_activations(py::module_& m) {
   for (const auto& [name, f] : kActivations)
     m.def(
-        name, [f = f](Arg x) { return f(x.value); }, py::arg("x"));
+        name, [f = f](Arg x) { return f(x.value); }, py::arg("x"),
+        fmt::format("The activation {}, entry by entry.\n\n>>> bt.{}([1.0, -1.0]).shape\n"
+                    "(2,)",
+                    name, name)
+            .c_str());
   for (const WithNumber& a : kNumberActivations)
     m.def(
         a.name, [f = a.f](Arg x, double n) { return f(x.value, n); }, py::arg("x"),
-        py::arg(a.number) = a.value);
+        py::arg(a.number) = a.value,
+        fmt::format("The activation {}, entry by entry.\n\n>>> bt.{}([1.0, -1.0], {}={})"
+                    ".shape\n(2,)",
+                    a.name, a.name, a.number, a.value)
+            .c_str());
   for (const auto& [name, f] : kAlongAxis)
     m.def(name, f, py::arg("x"), py::arg("axis") = -1,
           fmt::format("{} along an axis.\n\n>>> bt.{}(bt.ones((2, 3))).shape[0]\n2", name,
@@ -121,7 +129,9 @@ void def_activations(py::module_& m) {
               .c_str());
   m.def(
       "glu", [](Arg x, std::int64_t axis) { return nn::glu(x.value, axis); },
-      py::arg("x"), py::arg("axis") = -1);
+      py::arg("x"), py::arg("axis") = -1,
+      "One half times the sigmoid of the other.\n\n"
+      ">>> bt.glu([2.0, 0.0]).tolist()\n[1.0]");
 }
 
 void def_random(py::module_& m) {

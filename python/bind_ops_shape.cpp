@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making arrays, changing shapes, picking entries, plain products and pooling.
 #include "convert.h"
+#include "indexing.h"
 
 namespace braintrace::python {
 namespace {
@@ -74,8 +75,14 @@ void def_shape(py::module_& m) {
       "Joins along a new axis.\n\n>>> bt.stack([bt.ones(2), bt.zeros(2)]).shape\n(2, 2)");
   m.def("expand_dims", &expand_dims, py::arg("x"), py::arg("axis"),
         "A new axis of size 1.\n\n>>> bt.expand_dims(bt.ones(2), 0).shape\n(1, 2)");
-  m.def("squeeze", &squeeze, py::arg("x"), py::arg("axis"),
-        "Drops an axis of size 1.\n\n>>> bt.squeeze(bt.ones((1, 2)), 0).shape\n(2,)");
+  m.def(
+      "squeeze",
+      [](const py::object& x, const std::optional<std::int64_t>& axis) {
+        return squeezed(to_value(x), axis);
+      },
+      py::arg("x"), py::arg("axis") = py::none(),
+      "Drops an axis of size 1, or all of them.\n\n"
+      ">>> bt.squeeze(bt.ones((1, 2)), 0).shape\n(2,)");
   m.def(
       "reshape", [](Arg x, const Size& s) { return reshape(x, s); }, py::arg("x"),
       py::arg("shape"),
@@ -146,7 +153,11 @@ void def_products(py::module_& m) {
           return f(x, {window, strides ? strides->dims : Ints{}, padding});
         },
         py::arg("x"), py::arg("window"), py::arg("strides") = py::none(),
-        py::arg("padding") = "VALID");
+        py::arg("padding") = "VALID",
+        fmt::format("Over windows of (batch, *spatial, channels).\n\n"
+                    ">>> bt.{}(bt.ones((1, 4, 4, 2)), (2, 2)).shape[0]\n1",
+                    name)
+            .c_str());
   };
   pool("max_pool", max_pool);
   pool("avg_pool", avg_pool);

@@ -101,43 +101,53 @@ void def_schedules(py::module_& m) {
   py::class_<PySchedule>(s, "Schedule", "n -> learning rate.")
       .def("__call__", [](const PySchedule& p, std::int64_t n) { return p.rate(n); });
   s.def(
-      "constant", [](double r) { return PySchedule{schedule::constant(r)}; }, "rate"_a);
+      "constant", [](double r) { return PySchedule{schedule::constant(r)}; }, "rate"_a,
+      "Always the same.\n\n>>> bt.schedule.constant(0.1)(7)\n0.1");
   s.def(
       "step",
       [](double b, std::int64_t n, double g) {
         return PySchedule{schedule::step(b, n, g)};
       },
-      "base"_a, "every"_a, "gamma"_a = 0.1);
+      "base"_a, "every"_a, "gamma"_a = 0.1,
+      "base times gamma after every so many.\n\n>>> bt.schedule.step(1.0, 10, "
+      "0.5)(20)\n0.25");
   s.def(
       "multistep",
       [](double b, std::vector<std::int64_t> n, double g) {
         return PySchedule{schedule::multistep(b, std::move(n), g)};
       },
-      "base"_a, "milestones"_a, "gamma"_a = 0.1);
+      "base"_a, "milestones"_a, "gamma"_a = 0.1,
+      "base times gamma at every milestone.\n\n>>> bt.schedule.multistep(1.0, [5, 9], "
+      "0.5)(6)\n0.5");
   s.def(
       "exponential",
       [](double b, std::int64_t n, double r) {
         return PySchedule{schedule::exponential(b, n, r)};
       },
-      "base"_a, "steps"_a, "rate"_a);
+      "base"_a, "steps"_a, "rate"_a,
+      "base rate^(n / steps).\n\n>>> bt.schedule.exponential(1.0, 10, 0.5)(20)\n0.25");
   s.def(
       "cosine",
       [](double b, std::int64_t n, double last) {
         return PySchedule{schedule::cosine(b, n, last)};
       },
-      "base"_a, "steps"_a, "last"_a = 0.0);
+      "base"_a, "steps"_a, "last"_a = 0.0,
+      "Half a cosine from base to last.\n\n>>> bt.schedule.cosine(1.0, 10)(0)\n1.0");
   s.def(
       "polynomial",
       [](double b, std::int64_t n, double p, double last) {
         return PySchedule{schedule::polynomial(b, n, p, last)};
       },
-      "base"_a, "steps"_a, "power"_a = 1.0, "last"_a = 0.0);
+      "base"_a, "steps"_a, "power"_a = 1.0, "last"_a = 0.0,
+      "From base to last along a power.\n\n>>> bt.schedule.polynomial(1.0, 10)(5)\n0.5");
   s.def(
       "warmup",
       [](std::int64_t n, const py::object& rate) {
         return PySchedule{schedule::warmup(n, to_schedule(rate))};
       },
-      "steps"_a, "rate"_a);
+      "steps"_a, "rate"_a,
+      "From 0 to the rate over the first steps, then the rate.\n\n"
+      ">>> bt.schedule.warmup(10, bt.schedule.constant(1.0))(50)\n1.0");
 }
 
 OptimizerOptions read_options(Reader& r) {
@@ -198,7 +208,7 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& rule, const py::arg
 }
 
 void def_optimizers(py::module_& m) {
-  py::class_<Optimizer>(
+  py::class_<Optimizer, std::shared_ptr<Optimizer>>(
       m, "Optimizer",
       "Turns gradients by path into new parameters.\n\n"
       ">>> opt = bt.SGD(lr=0.5)\n"

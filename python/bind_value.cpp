@@ -87,7 +87,7 @@ Value make_value(const py::object& data, const std::optional<DType>& dtype) {
   return to_array_exact(data).astype(*dtype);
 }
 
-std::string repr(const Value& v) {
+std::string value_repr(const Value& v) {
   if (!v.is_concrete())
     return fmt::format("Value(%{}: {})", v.id().index, to_string(v.type()));
   const py::object text = py::module_::import("numpy").attr("array2string")(
@@ -137,7 +137,7 @@ void init_value(py::module_& m) {
              return static_cast<std::int64_t>(v.array().item());
            })
       .def("__bool__", [](const Value& v) { return v.array().item() != 0; })
-      .def("__repr__", &repr)
+      .def("__repr__", &value_repr)
       .def(
           "__dlpack__",
           [](const Value& v, const py::object&) { return to_dlpack(v.array()); },
@@ -149,7 +149,6 @@ void init_value(py::module_& m) {
             py::type::of(self),
             py::make_tuple(numpy_view(v.array()), std::string(to_string(v.dtype()))));
       });
-  value.attr("__array_ufunc__") = py::none();  // numpy + Value asks Value
   value.attr("__hash__") = py::none();
 
   m.def("from_dlpack", &from_dlpack, py::arg("x"),

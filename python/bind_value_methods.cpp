@@ -87,8 +87,11 @@ void def_shape_methods(py::class_<Value>& c) {
       .def("transpose", &transposed)
       .def_property_readonly("T", [](const Value& v) { return transpose(v); })
       .def(
-          "squeeze", [](const Value& v, std::int64_t axis) { return squeeze(v, axis); },
-          py::arg("axis"))
+          "squeeze",
+          [](const Value& v, const std::optional<std::int64_t>& axis) {
+            return squeezed(v, axis);
+          },
+          py::arg("axis") = py::none())
       .def(
           "astype", [](const Value& v, DType d) { return astype(v, d); },
           py::arg("dtype"))

@@ -33,5 +33,8 @@ void init_algorithm(py::module_& m);
 void init_certificate(py::module_& m);
 void init_learner(py::module_& m);
 void init_io(py::module_& m);
+void init_synthetic(py::module_& m);
+void init_executor(py::module_& m);
+void init_run(py::module_& m);
 
 }  // namespace braintrace::python

@@ -122,4 +122,11 @@ Value index_value(const Value& value, const py::object& key) {
   return cut(x, w);
 }
 
+Value squeezed(const Value& v, const std::optional<std::int64_t>& axis) {
+  if (axis) return squeeze(v, *axis);
+  Shape kept = v.shape();
+  std::erase(kept, 1);
+  return reshape(v, kept);
+}
+
 }  // namespace braintrace::python

@@ -33,4 +33,7 @@ PYBIND11_MODULE(_core, m) {
   bt::init_certificate(m);
   bt::init_learner(m);
   bt::init_io(m);
+  bt::init_synthetic(m);
+  bt::init_executor(m);
+  bt::init_run(m);
 }

@@ -7,30 +7,10 @@
 namespace braintrace::python {
 namespace {
 
-Learner compile_model(Module& m, const Algorithm& a, const py::args& examples,
-                      const LearnerOptions& o) {
-  return compile(m, a, arrays_of(bind_inputs(m, examples)), o);
-}
-
-// What a caller watches a long run with: f(done, total), or an object with update(n).
-std::function<bool(std::int64_t, std::int64_t)> progress_of(py::handle watcher) {
-  auto signals = std::make_shared<SignalCheck>();
-  if (watcher.is_none())
-    return [signals](std::int64_t, std::int64_t) { return (*signals)(), true; };
-  const auto held = keep(py::reinterpret_borrow<py::object>(watcher));
-  const bool is_bar = py::hasattr(watcher, "update");
-  auto last = std::make_shared<std::int64_t>(0);
-  return [=](std::int64_t done, std::int64_t total) {
-    py::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    if (is_bar) {
-      held->attr("update")(done - *last);
-      *last = done;
-      return true;
-    }
-    const py::object go_on = (*held)(done, total);
-    return go_on.is_none() || go_on.cast<bool>();
-  };
+std::shared_ptr<Learner> compile_model(Module& m, const Algorithm& a,
+                                       const py::args& examples,
+                                       const LearnerOptions& o) {
+  return std::make_shared<Learner>(m, a, arrays_of(bind_inputs(m, examples)), o);
 }
 
 Reduction reduction_of(const std::string& name) {
@@ -74,7 +54,63 @@ std::vector<Value> values_of(const std::vector<Array>& arrays) {
   return {arrays.begin(), arrays.end()};
 }
 
+// Asks a Python function for the arguments of a step. All steps must have one structure.
+class PySource {
+ public:
+  PySource(const char* who, py::function at) : who_(who), at_(std::move(at)) {}
+
+  std::vector<Array> operator()(std::int64_t t) {
+    py::gil_scoped_acquire gil;
+    const py::object given = at_(t);
+    std::vector<Value> leaves;
+    Tree tree =
+        flatten(py::isinstance<py::tuple>(given) ? given : py::make_tuple(given), leaves);
+    if (!known_) args_ = tree;
+    BT_REQUIRE(same_structure(args_, tree),
+               fmt::format("{}: the arguments of step {} are not built as those of the "
+                           "first step",
+                           who_, t));
+    known_ = true;
+    return arrays_of(leaves);
+  }
+  const Tree& args() const { return args_; }
+
+ private:
+  const char* who_;
+  py::function at_;
+  Tree args_;
+  bool known_ = false;
+};
+
+py::tuple result_of(const GradResult& r, const Tree& aux) {
+  py::object more = py::none();
+  if (aux.num_leaves() == r.aux.size() && !r.aux.empty())
+    more = unflatten(aux, values_of(r.aux));
+  return py::make_tuple(r.grads, r.losses, more, r.steps);
+}
+
 }  // namespace
+
+std::function<bool(std::int64_t, std::int64_t)> progress_of(py::handle watcher,
+                                                            std::int64_t first) {
+  auto signals = std::make_shared<SignalCheck>();
+  if (watcher.is_none())
+    return [signals](std::int64_t, std::int64_t) { return (*signals)(), true; };
+  const auto held = keep(py::reinterpret_borrow<py::object>(watcher));
+  const bool is_bar = py::hasattr(watcher, "update");
+  auto last = std::make_shared<std::int64_t>(first);
+  return [=](std::int64_t done, std::int64_t total) {
+    py::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (is_bar) {
+      held->attr("update")(done - *last);
+      *last = done;
+      return true;
+    }
+    const py::object go_on = (*held)(done, total);
+    return go_on.is_none() || go_on.cast<bool>();
+  };
+}
 
 void SignalCheck::operator()() {
   const auto now = std::chrono::steady_clock::now();
@@ -112,10 +148,16 @@ std::vector<Array> step_arrays(const py::args& args) {
 }
 
 PyLearner::PyLearner(const py::object& model, const Algorithm& algorithm,
-                     const py::args& examples, LearnerOptions options)
+                     const py::args& examples, const LearnerOptions& options)
     : model_object_(model),
       model_(module_of(model)),
       learner_(compile_model(*model_, algorithm, examples, options)) {}
+
+PyLearner::PyLearner(py::object model, std::shared_ptr<Module> module,
+                     std::shared_ptr<Learner> learner)
+    : model_object_(std::move(model)),
+      model_(std::move(module)),
+      learner_(std::move(learner)) {}
 
 py::object PyLearner::call(const py::args& args) {
   std::vector<Value> in;
@@ -123,7 +165,7 @@ py::object PyLearner::call(const py::args& args) {
   const bool symbolic =
       std::any_of(in.begin(), in.end(), [](const Value& v) { return !v.is_concrete(); });
   if (symbolic || RecordingScope::innermost() != nullptr)
-    return restore_outputs(*model_, learner_(in));
+    return restore_outputs(*model_, (*learner_)(in));
   return step(args);
 }
 
@@ -132,7 +174,7 @@ py::object PyLearner::step(const py::args& args) {
   std::vector<Array> out;
   {
     py::gil_scoped_release release;
-    out = learner_.step(arrays);
+    out = learner_->step(arrays);
   }
   return restore_outputs(*model_, values_of(out));
 }
@@ -153,7 +195,7 @@ py::object PyLearner::call_window(const py::args& args, const std::vector<bool>&
     shape.insert(shape.begin(), steps);
     data.values[i] = broadcast_to(data.values[i], shape);
   }
-  return restore_outputs(*model_, learner_(data));
+  return restore_outputs(*model_, (*learner_)(data));
 }
 
 py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::function& step_fn,
@@ -168,12 +210,31 @@ py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::function& 
   GradResult r;
   {
     py::gil_scoped_release release;
-    r = learner_.etrace_grad(arrays, loss, o);
+    r = learner_->etrace_grad(arrays, loss, o);
   }
-  py::object more = py::none();
-  if (aux.num_leaves() == r.aux.size() && !r.aux.empty())
-    more = unflatten(aux, values_of(r.aux));
-  return py::make_tuple(r.grads, r.losses, more, r.steps);
+  return result_of(r, aux);
+}
+
+py::tuple PyLearner::etrace_grad_from(const py::function& at, std::int64_t steps,
+                                      const py::function& step_fn,
+                                      const py::dict& options) {
+  PySource source("etrace_grad", at);
+  const GradOptions o = grad_options(options);
+  Tree aux;
+  const TracedFn loss = traced_function(step_fn, source.args(),
+                                        py::object(options["has_aux"]).cast<bool>(), aux);
+  GradResult r;
+  {
+    py::gil_scoped_release release;
+    r = learner_->etrace_grad({steps, std::ref(source)}, loss, o);
+  }
+  return result_of(r, aux);
+}
+
+void PyLearner::etrace_evolve_from(const py::function& at, std::int64_t steps) {
+  PySource source("etrace_evolve", at);
+  py::gil_scoped_release release;
+  learner_->etrace_evolve({steps, std::ref(source)});
 }
 
 CertificateData PyLearner::certificate(const py::args& sequences,
@@ -184,7 +245,7 @@ CertificateData PyLearner::certificate(const py::args& sequences,
   Tree aux;
   const TracedFn loss = traced_function(step_fn, args, false, aux);
   py::gil_scoped_release release;
-  return learner_.certificate(arrays, loss, window);
+  return learner_->certificate(arrays, loss, window);
 }
 
 py::object PyLearner::etrace_evolve(const py::args& sequences,
@@ -196,7 +257,7 @@ py::object PyLearner::etrace_evolve(const py::args& sequences,
   std::vector<Array> out;
   {
     py::gil_scoped_release release;
-    out = learner_.etrace_evolve(arrays, {chunk_size, return_outputs});
+    out = learner_->etrace_evolve(arrays, {chunk_size, return_outputs});
   }
   if (!return_outputs) return py::none();
   return restore_outputs(*model_, values_of(out));

@@ -13,7 +13,10 @@ namespace braintrace::python {
 class PyLearner {
  public:
   PyLearner(const py::object& model, const Algorithm& algorithm, const py::args& examples,
-            LearnerOptions options);
+            const LearnerOptions& options);
+  // On a learner that something else made from the model.
+  PyLearner(py::object model, std::shared_ptr<Module> module,
+            std::shared_ptr<Learner> learner);
 
   // One step, or inside a loss function the compiled step.
   py::object call(const py::args& args);
@@ -24,21 +27,38 @@ class PyLearner {
   // (grads, losses, aux, steps)
   py::tuple etrace_grad(const py::args& sequences, const py::function& step_fn,
                         const py::dict& options);
+  // Arguments of step t are what `at(t)` returns: a tuple, or the only one.
+  py::tuple etrace_grad_from(const py::function& at, std::int64_t steps,
+                             const py::function& step_fn, const py::dict& options);
   CertificateData certificate(const py::args& sequences, const py::function& step_fn,
                               std::int64_t window);
   py::object etrace_evolve(const py::args& sequences,
                            const std::optional<std::int64_t>& chunk_size,
                            bool return_outputs);
+  void etrace_evolve_from(const py::function& at, std::int64_t steps);
 
-  Learner& learner() { return learner_; }
-  const Learner& learner() const { return learner_; }
+  // Outputs of the model as its `update` returns them.
+  py::object outputs(const std::vector<Value>& leaves) const {
+    return restore_outputs(*model_, leaves);
+  }
+  Learner& learner() { return *learner_; }
+  const Learner& learner() const { return *learner_; }
   const py::object& model() const { return model_object_; }
 
  private:
   py::object model_object_;
   std::shared_ptr<Module> model_;
-  Learner learner_;
+  std::shared_ptr<Learner> learner_;
 };
+
+// Options of compile() from keywords, and their names.
+LearnerOptions learner_options(const py::dict& given);
+std::vector<std::string> learner_option_names();
+
+// What a caller watches a long run with: f(done, total), which stops the run by returning
+// False, or an object with update(n). Ctrl-C is seen either way. `first`: done before.
+std::function<bool(std::int64_t, std::int64_t)> progress_of(py::handle watcher,
+                                                            std::int64_t first = 0);
 
 // Arguments of one step; arrays are taken as they are.
 std::vector<Array> step_arrays(const py::args& args);

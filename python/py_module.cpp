@@ -93,9 +93,13 @@ PyModule::PyModule(py::object self, const std::shared_ptr<Module>& layer)
   }
 }
 
-Value PyModule::update(Value x) { return to_value(self_->attr("update")(std::move(x))); }
+Value PyModule::update(Value x) {
+  py::gil_scoped_acquire gil;  // evaluations run without it
+  return to_value(self_->attr("update")(std::move(x)));
+}
 
 std::vector<Value> PyModule::update_all(const std::vector<Value>& inputs) {
+  py::gil_scoped_acquire gil;
   py::tuple args(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) args[i] = py::cast(inputs[i]);
   if (args_ && args_->num_leaves() == inputs.size()) args = unflatten(*args_, inputs);

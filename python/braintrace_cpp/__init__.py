@@ -9,6 +9,7 @@
 from . import _core, nn
 from ._core import *  # noqa: F401,F403
 from ._core import __version__, data, schedule, tasks
+from ._compile import *  # noqa: F401,F403
 from ._errors import (
     CompilationError,
     InternalError,
@@ -19,7 +20,7 @@ from ._errors import (
     UserTypeError,
     UserValueError,
 )
-from ._learner import *  # noqa: F401,F403
 from ._optimizers import SGD, Adam, AdamW, Lion, RMSprop
+from ._training import TrainingRun, export_learner, train_synthetic_gradient
 
 array = asarray = Value  # noqa: F405

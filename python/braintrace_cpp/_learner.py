@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learners: a model with a learning rule, compiled, and the drivers over sequences."""
+"""A model with a learning rule, compiled, and the drivers over sequences."""
 import json
 
 from . import _core
-from ._errors import CompilationError, UserRuntimeError, UserTypeError, UserValueError
-from ._values import ETraceConfig, Gradients, MultiStepData, SingleStepData, _config_from_json
+from ._errors import UserRuntimeError, UserTypeError, UserValueError
+from ._values import Gradients, MultiStepData, SingleStepData, _config_from_json
 
 
 def _plain(x):
@@ -98,7 +98,8 @@ class ETraceAlgorithm:
 
     # ---- sequences ----
 
-    def etrace_grad(self, *sequences, step_fn, mask=None, chunk_size=None, weights=None,
+    def etrace_grad(self, *sequences, step_fn, steps=None, mask=None, chunk_size=None,
+                    weights=None,
                     reduction="mean", loss_output="per_step", has_aux=False,
                     return_value=False, progress=None, loss_sink=None, window=0,
                     window_bytes=64 << 20, carry_traces=True):
@@ -110,15 +111,23 @@ class ETraceAlgorithm:
         returning False, or an object with `update(n)` such as a tqdm bar. `window` steps run as
         one program (0: as many as fit window_bytes, 1: step by step); carry_traces=False: the
         sequence ends here, traces come out zero and cost nothing.
+
+        With `steps`, the only sequence is a function t -> arguments of step t (a tuple, or the
+        only one), asked once per step: nothing grows with the length. `loss_sink(t, loss)` then
+        takes the losses as they come, and none are returned.
         """
-        _check_sequences("etrace_grad", sequences, chunk_size)
+        _check_sequences("etrace_grad", sequences, chunk_size, steps)
         options = {
             "mask": mask, "chunk_size": _window(chunk_size), "weights": self._names(weights),
             "reduction": reduction, "loss_output": loss_output, "has_aux": has_aux,
             "progress": progress, "loss_sink": loss_sink, "window": window,
             "window_bytes": window_bytes, "carry_traces": carry_traces,
         }
-        grads, losses, aux, _ = self._compiled().etrace_grad(step_fn, options, *sequences)
+        learner = self._compiled()
+        if steps is None:
+            grads, losses, aux, _ = learner.etrace_grad(step_fn, options, *sequences)
+        else:
+            grads, losses, aux, _ = learner.etrace_grad_from(sequences[0], steps, step_fn, options)
         out = [Gradients(grads)]
         if return_value:
             out.append(losses)
@@ -129,12 +138,19 @@ class ETraceAlgorithm:
     def certificate(self, *sequences, step_fn, window=1):
         """Online gradients of these sequences beside those of back-propagation, parameter by
         parameter; the learner is as before when it returns. `print` shows the table."""
-        _check_sequences("certificate", sequences, None)
+        _check_sequences("certificate", sequences)
         return self._compiled().certificate(step_fn, window, *sequences)
 
-    def etrace_evolve(self, *sequences, step_fn=None, chunk_size=None, return_outputs=False):
-        """The same steps without a gradient."""
-        _check_sequences("etrace_evolve", sequences, chunk_size)
+    def etrace_evolve(self, *sequences, steps=None, step_fn=None, chunk_size=None,
+                      return_outputs=False):
+        """The same steps without a gradient. With `steps`, from a function t -> arguments, as
+        etrace_grad; outputs are not kept then."""
+        _check_sequences("etrace_evolve", sequences, chunk_size, steps)
+        if steps is not None:
+            if return_outputs or step_fn is not None or chunk_size is not None:
+                raise UserTypeError("etrace_evolve: from a function only `steps` can be given; "
+                                    "outputs would grow with the length")
+            return self._compiled().etrace_evolve_from(sequences[0], steps)
         if step_fn is None:
             return self._compiled().etrace_evolve(_window(chunk_size), return_outputs,
                                                   *sequences)
@@ -195,9 +211,11 @@ class ETraceAlgorithm:
         """The traces of one parameter (a state or its path)."""
         return self._compiled().get_etrace_of(self._path_of(weight))
 
-    def etraces(self):
-        """Every trace: dicts of name, kind, key, relation, group and value."""
-        return self._compiled().etraces()
+    def etraces(self, space="effective"):
+        """Every trace: dicts of name, kind, key, relation, group and value. `space`: as stored
+        ("effective"), or one per parameter leaf ("parameter"), what stands between parameter and
+        op (a mask, a sign, a low-rank product) applied."""
+        return self._compiled().etraces(space)
 
     def set_etrace(self, name, value):
         """Replaces one trace, by the name etraces() gives."""
@@ -206,6 +224,27 @@ class ETraceAlgorithm:
     def set_modulator(self, modulator):
         """The third factor of modulatory rules, kept until replaced."""
         self._compiled().set_modulator(modulator)
+
+    def set_rule_input(self, name, value):
+        """Injected noise and other inputs of the rule, by name."""
+        self._compiled().set_rule_input(name, value)
+
+    def set_feedback(self, matrices):
+        """Fixed feedback of random-feedback rules: index of the group -> matrix."""
+        self._compiled().set_feedback(matrices)
+
+    @property
+    def synthesizer(self):
+        """The predictor of DNI, or None; set it before the first gradient."""
+        return self._compiled().synthesizer
+
+    @synthesizer.setter
+    def synthesizer(self, predictor):
+        self._compiled().set_synthesizer(predictor)
+
+    def set_synthesizer(self, predictor):
+        """Gives DNI its predictor, a SyntheticGradient."""
+        self.synthesizer = predictor
 
     # ---- files ----
 
@@ -218,7 +257,7 @@ class ETraceAlgorithm:
                   "trace_steps": learner.trace_steps}
         _core.Checkpoint(
             weights=weights, states={k: v for k, v in values.items() if k not in weights},
-            traces={t["name"]: t["value"] for t in learner.etraces()},
+            traces={t["name"]: t["value"] for t in self.etraces()},
             optimizer=optimizer.state_dict() if optimizer else {}, step=step, model=model,
             config=json.dumps(config)).save(str(path))
 
@@ -240,6 +279,10 @@ class ETraceAlgorithm:
     def _is_weight(self, leaf):
         paths = ("/".join(map(str, p)) for p in self.param_states)
         return any(leaf == p or leaf.startswith(p + "/") for p in paths)
+
+    def last_plan(self):
+        """The kernels of the newest call, one per line; with profile=True and their times."""
+        return self._compiled().last_plan()
 
     def memory_plan(self, window=0):
         """Every array the rule carries from step to step."""
@@ -285,10 +328,6 @@ class ETraceAlgorithm:
         return self.graph._repr_html_() if self.is_compiled else None
 
 
-class ETraceVmap:
-    """A learner compiled on one lane and mapped over the leading axis; see compile(vmap=True)."""
-
-
 def _initialised(model):
     return all(s.has_value for s in model.states().values())
 
@@ -297,7 +336,12 @@ def _window(chunk_size):
     return None if chunk_size == 1 else chunk_size
 
 
-def _check_sequences(who, sequences, chunk_size):
+def _check_sequences(who, sequences, chunk_size=None, steps=None):
+    functions = [callable(s) for s in sequences]
+    if steps is None and any(functions):
+        raise UserTypeError(f"{who}: a function of the step needs steps=, their number")
+    if steps is not None and functions != [True]:
+        raise UserTypeError(f"{who}: steps= goes with one function t -> arguments")
     if isinstance(chunk_size, bool) or not (chunk_size is None or isinstance(chunk_size, int)):
         raise UserTypeError(f"{who}: chunk_size must be an integer, got {chunk_size!r}")
     if chunk_size is not None and chunk_size < 1:
@@ -305,86 +349,3 @@ def _check_sequences(who, sequences, chunk_size):
     for s in sequences:
         if isinstance(s, (SingleStepData, MultiStepData)):
             raise UserTypeError(f"{who}: sequences are plain arrays, got {type(s).__name__}")
-
-
-def _rule(name, rule, doc):
-    return type(name, (ETraceAlgorithm,), {"_rule": rule, "__doc__": doc, "__module__": __name__})
-
-
-D_RTRL = _rule("D_RTRL", "d_rtrl", "eps' = D eps + df x, without recurrent mixing in D.")
-pp_prop = _rule("pp_prop", "pp_prop", "Smoothed inputs times smoothed output factors.")
-ES_D_RTRL = pp_prop
-EProp = _rule("EProp", "eprop", "D_RTRL with a filtered trace or fixed random feedback.")
-OSTLRecurrent = _rule("OSTLRecurrent", "ostl_recurrent",
-                      "D_RTRL with the own-position blocks of the whole Jacobian.")
-OSTLFeedforward = _rule("OSTLFeedforward", "ostl_feedforward", "pp_prop that forgets at once.")
-SnAp = _rule("SnAp", "snap", "D_RTRL over the positions a weight reaches within n steps.")
-UORO = _rule("UORO", "uoro", "An unbiased rank-one estimate of the full sensitivities.")
-ThreeFactor = _rule("ThreeFactor", "three_factor", "D_RTRL under a modulator from outside.")
-DNI = _rule("DNI", "dni", "D_RTRL with a predicted gradient at the end of each window.")
-Hybrid = _rule("Hybrid", "hybrid", "Per relation D_RTRL or pp_prop, whichever stores less.")
-ExactRTRL = _rule("ExactRTRL", "rtrl", "Full sensitivities. Exact; for small networks.")
-BPTT = _rule("BPTT", "bptt", "Reverse mode through the whole sequence. Exact.")
-_RULES = {c._rule: c for c in (D_RTRL, pp_prop, EProp, OSTLRecurrent, OSTLFeedforward, SnAp, UORO,
-                               ThreeFactor, DNI, Hybrid, ExactRTRL, BPTT)}
-_RULES.update(es_d_rtrl=pp_prop, esd_rtrl=pp_prop, e_prop=EProp)
-
-
-class _FromConfig(ETraceAlgorithm):
-    """The rule of a config."""
-
-    def __init__(self, model, *, config, **options):
-        self._config = config
-        super().__init__(model, **options)
-
-    def _make_algorithm(self, arguments):
-        return _core.Algorithm.from_config(self._config, arguments)
-
-
-def _resolve(algorithm, options):
-    if isinstance(algorithm, ETraceConfig):
-        if "config" in options:
-            raise UserTypeError("compile: the algorithm is a config already; drop config=")
-        return _FromConfig, {"config": algorithm}
-    if isinstance(algorithm, str):
-        name = algorithm.strip().lower()
-        if name not in _RULES:
-            raise UserValueError(
-                f"compile: no algorithm '{algorithm}'; there are {', '.join(sorted(_RULES))}")
-        return _RULES[name], {}
-    if isinstance(algorithm, type) and issubclass(algorithm, ETraceAlgorithm):
-        return algorithm, {}
-    raise UserTypeError("compile: algorithm must be a class, a name or an ETraceConfig, got "
-                        f"{algorithm!r}")
-
-
-def compile(model, algorithm, *example_inputs, batch_size=None, seed=None, verbose=0,
-            vmap=False, **options):
-    """Initialises the model's states, compiles it and returns a learner.
-
-    >>> import braintrace_cpp as bt
-    >>> learner = bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros(3))
-    >>> learner(bt.ones(3)).shape
-    (4,)
-    """
-    if not example_inputs:
-        raise UserValueError("compile: at least one example input is needed")
-    if verbose not in (0, 1, 2):
-        raise UserValueError(f"compile: verbose must be 0, 1 or 2, got {verbose}")
-    cls, extra = _resolve(algorithm, options)
-    if vmap:
-        cls = type(cls.__name__, (cls, ETraceVmap), {"__module__": __name__})
-    learner = cls(model, **extra, **options)
-    learner._compile({**learner._options, "batch_size": batch_size, "seed": seed, "vmap": vmap},
-                     example_inputs)
-    if verbose:
-        learner.show_graph(verbose)
-    return learner
-
-
-__all__ = [
-    "BPTT", "CompilationError", "DNI", "D_RTRL", "EProp", "ES_D_RTRL", "ETraceAlgorithm",
-    "ETraceConfig", "ETraceVmap", "ExactRTRL", "Gradients", "Hybrid", "MultiStepData",
-    "OSTLFeedforward", "OSTLRecurrent", "SingleStepData", "SnAp", "ThreeFactor", "UORO",
-    "compile", "pp_prop",
-]

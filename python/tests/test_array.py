@@ -112,3 +112,26 @@ def test_scan_and_cond_run_python_functions():
     assert float(carry["s"]) == 6 and ys.tolist() == [0, 2, 6]
     assert float(bt.cond(bt.Value(False), lambda x: x, lambda x: -x, bt.ones(()))) == -1
     assert float(bt.while_loop(lambda c: c < 5.0, lambda c: c + 2.0, bt.zeros(()))) == 6
+
+
+def test_functions_of_numpy_take_values():
+    v = bt.array([[-1.0, 4.0]])
+    assert isinstance(np.tanh(v), bt.Value) and np.abs(v).tolist() == [[1.0, 4.0]]
+    np.testing.assert_allclose(np.arctan(v), np.arctan(v.numpy()))
+    assert np.add.reduce(v, axis=1).tolist() == [3.0]
+    both = np.ones((1, 2), "f4") + v, v + np.ones((1, 2), "f4"), np.float64(1) + v
+    for total in both:
+        assert isinstance(total, bt.Value) and total.dtype == np.float32
+        assert total.tolist() == [[0.0, 5.0]]
+
+    class Net(bt.nn.Module):
+        def update(self, x):
+            return np.tanh(np.ones(2, "f4") * x)
+
+    assert "tanh" in str(bt.trace_step(Net(), bt.zeros(2)))
+
+
+def test_squeezing_one_axis_or_all():
+    v = bt.ones((1, 2, 1))
+    assert bt.squeeze(v).shape == v.squeeze().shape == (2,)
+    assert bt.squeeze(v, 0).shape == v.squeeze(-3).shape == (2, 1)

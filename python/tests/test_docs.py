@@ -5,9 +5,10 @@ import inspect
 
 import braintrace_cpp as bt
 import pytest
-from braintrace_cpp import _core, _learner, _optimizers, brainstate, jax, nn, numpy
+from braintrace_cpp import (_compile, _core, _learner, _optimizers, _training, brainstate, jax, nn,
+                            numpy)
 
-MODULES = [bt, nn, _learner, _optimizers, numpy, brainstate, jax]
+MODULES = [bt, nn, _compile, _learner, _optimizers, _training, numpy, brainstate, jax]
 
 
 def public_objects():
@@ -40,7 +41,8 @@ def test_examples_are_true(name):
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 def test_modules_are_described(module):
-    assert run(module.__name__, module.__doc__) > 0 or module in (nn, _learner, _optimizers)
+    assert run(module.__name__, module.__doc__) > 0 or module in (
+        nn, _compile, _learner, _optimizers, _training)
 
 
 def test_most_of_what_is_public_shows_an_example():
