@@ -62,7 +62,7 @@ judge::Outcome train(std::uint64_t seed) {
   EINet model(task.shape().features, 40, task.shape().outputs);
   Learner learner = compile(model, pp_prop{.decay_or_rank = 0.97}, judge::example(task),
                             judge::options(seed));
-  return judge::learn(learner, task, Optimizer(Adam{.lr = 1e-2}), 30);
+  return judge::learn(learner, task, Optimizer(Adam{.lr = 5e-3}, {.clip_norm = 1}), 60);
 }
 
 int main() { return judge::run(train); }

@@ -50,7 +50,7 @@ judge::Outcome train(std::uint64_t seed) {
                                    .task = {seed}});
   Net model(task.shape().features, 64, task.shape().outputs);
   Learner learner = compile(model, rule(), judge::example(task), judge::options(seed));
-  return judge::learn(learner, task, Optimizer(Adam{.lr = 5e-3}), 40);
+  return judge::learn(learner, task, Optimizer(Adam{.lr = 5e-3}, {.clip_norm = 1}), 60);
 }
 
 int main() { return judge::run(train); }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -125,10 +126,15 @@ Outcome learn(Learner& learner, const Task& task, Optimizer optimizer, int batch
   return out;
 }
 
+std::vector<std::uint64_t> seeds() {
+  const char* given = std::getenv("JUDGE_FIRST_SEED");
+  const std::uint64_t first = given ? std::stoull(given) : 0;
+  return {first, first + 1, first + 2};
+}
+
 int run(const std::function<Outcome(std::uint64_t seed)>& train) {
   int bad = 0;
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed)
-    bad += report("", seed, train(seed));
+  for (const std::uint64_t seed : seeds()) bad += report("", seed, train(seed));
   return bad > 0 ? 1 : 0;
 }
 
@@ -136,7 +142,7 @@ int run(const std::vector<Algorithm>& rules,
         const std::function<Outcome(std::uint64_t seed, const Algorithm& rule)>& train) {
   int bad = 0;
   for (const Algorithm& rule : rules)
-    for (std::uint64_t seed = 0; seed < kSeeds; ++seed)
+    for (const std::uint64_t seed : seeds())
       bad += report(rule.name + ", ", seed, train(seed, rule));
   return bad > 0 ? 1 : 0;
 }

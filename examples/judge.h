@@ -17,7 +17,9 @@ namespace judge {
 
 using namespace braintrace;
 
-constexpr int kSeeds = 3;
+// Seeds 0, 1, 2; from JUDGE_FIRST_SEED on when it is set, to judge settings on seeds they
+// were not chosen for.
+std::vector<std::uint64_t> seeds();
 constexpr std::int64_t kBatch = 32;
 
 // What one seed came to: a loss beside that of the best constant, or hits beside chance.

@@ -26,7 +26,7 @@ def train(seed):
     model = Net(task.features, 64, task.outputs)
     learner = bt.compile(model, bt.pp_prop, bt.zeros((judge.BATCH, task.features)),
                          batch_size=judge.BATCH, seed=seed, decay_or_rank=0.98)
-    return judge.learn(learner, task, bt.Adam(lr=1e-2), batches=40)
+    return judge.learn(learner, task, bt.Adam(lr=5e-3, clip_norm=1.0), batches=60)
 
 
 judge.main(train)

@@ -32,7 +32,7 @@ def train(seed):
     model = Net(task.features, 64, task.outputs)
     learner = bt.compile(model, RULE, bt.zeros((judge.BATCH, task.features)),
                          batch_size=judge.BATCH, seed=seed, random_feedback_key=7)
-    return judge.learn(learner, task, bt.Adam(lr=5e-3), batches=40)
+    return judge.learn(learner, task, bt.Adam(lr=5e-3, clip_norm=1.0), batches=60)
 
 
 judge.main(train)
