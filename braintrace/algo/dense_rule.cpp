@@ -133,14 +133,14 @@ void DenseRule::contract(LeafGradients& out, const GroupSignals& signals, const 
   add_to(out, leaf_name(e.leaf), contracted_last(eps, s));
 }
 
-LeafGradients DenseRule::solve(StepTerms&, const GroupSignals& signals,
+LeafGradients DenseRule::solve(StepTerms& t, const GroupSignals& signals,
                                std::vector<Value>& eps) const {
   const bool on_gradient = context().options().kappa_advance == KappaAdvance::on_gradient;
   const std::size_t first = filtered() ? entries_.size() : 0;
   LeafGradients out;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& e = entries_[i];
-    if (filtered() && on_gradient)
+    if (filtered() && on_gradient && t.moves_filters)
       eps[first + i] = stored(loaded(eps[first + i], e) * kappa_ + loaded(eps[i], e));
     contract(out, signals, e, loaded(eps[first + i], e));
   }

@@ -33,6 +33,7 @@ const std::map<std::string, Choice, std::less<>>& choices() {
       {"prologue", choice(&O::prologue, {"pull_back", "drop"})},
       {"bias_correction", choice(&O::bias_correction, {"trace_steps", "calls"})},
       {"kappa_advance", choice(&O::kappa_advance, {"every_step", "on_gradient"})},
+      {"old_states", choice(&O::old_states, {"credit", "drop"})},
       {"uoro_theta", choice(&O::uoro_theta, {"per_sample", "shared"})},
   };
   return table;
@@ -48,6 +49,7 @@ LearningOptions compat(LearningOptions base) {
   base.prologue = PrologueRule::drop;
   base.bias_correction = BiasCorrection::calls;
   base.kappa_advance = KappaAdvance::on_gradient;
+  base.old_states = OldStates::drop;
   base.uoro_theta = UoroTheta::shared;
   return base;
 }

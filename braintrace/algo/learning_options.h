@@ -22,6 +22,8 @@ enum class PrologueRule { pull_back, drop };
 enum class BiasCorrection { trace_steps, calls };
 // When a filtered trace moves on: at every step, or only when a gradient is taken.
 enum class KappaAdvance { every_step, on_gradient };
+// What a loss reads of states from before the step meets their traces, or is lost.
+enum class OldStates { credit, drop };
 // The parameter-shaped factor of a random projection: one per sample, or one for all.
 enum class UoroTheta { per_sample, shared };
 
@@ -33,6 +35,7 @@ struct LearningOptions {
   PrologueRule prologue = PrologueRule::pull_back;
   BiasCorrection bias_correction = BiasCorrection::trace_steps;
   KappaAdvance kappa_advance = KappaAdvance::every_step;
+  OldStates old_states = OldStates::credit;
   UoroTheta uoro_theta = UoroTheta::per_sample;
   bool check_finite = false;  // name the parameter whose gradient is not
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/algo/old_states.h"
 #include "braintrace/ir/subgraph.h"
 #include "braintrace/ops/batch.h"
 
@@ -36,6 +37,7 @@ struct LossTracer::Splice {
   Values perturbations;
   std::vector<std::pair<ValueId, Value>> reads;
   std::vector<bool> has_lane, has_time;
+  Values new_states;  // of the hidden states
 };
 
 LossTracer::LossTracer(const ETraceGraph& graph, std::vector<ValueId> reads,
@@ -117,7 +119,19 @@ Values LossTracer::splice(const Values& args) {
   const auto num_outputs =
       static_cast<std::ptrdiff_t>(graph_.module_info.step.num_outputs);
   store_exits(*scope_, Values(out.begin() + num_outputs, out.end()));
+  if (options_.old_states) keep_new_states(out);
   return Values(out.begin(), out.begin() + num_outputs);
+}
+
+void LossTracer::keep_new_states(const Values& out) {
+  std::map<const State*, Value> exits;
+  std::size_t at = graph_.module_info.step.num_outputs;
+  for (const StepState& s : graph_.module_info.step.states) {
+    exits.emplace(s.state, out[at]);
+    at += s.out.size();
+  }
+  for (const HiddenVar& h : graph_.module_info.hidden)
+    done_->new_states.push_back(exits.at(h.state));
 }
 
 // [outs | exits] of one step, or of one step per lane.
@@ -286,8 +300,13 @@ LossProgram LossTracer::finish(TraceScope& scope, const Values& args,
         {done_->reads[i].first, outputs.size(), done_->has_lane[i], done_->has_time[i]});
     outputs.push_back(done_->reads[i].second);
   }
+  for (const Value& v : done_->new_states) {
+    p.new_states.push_back(outputs.size());
+    outputs.push_back(v);
+  }
   const Graph g = scope.builder()->finish(outputs);
   p.graph = subgraph(g, finished_inputs(g, order), g.outputs());
+  drop_unread_old_states(p);
   return p;
 }
 

@@ -18,6 +18,7 @@ struct SpliceOptions {
   bool perturb = true;       // h_out := h_out + p, for signals of this step
   bool window = false;       // arguments have a leading time axis: a scan over it
   bool detach_while = true;  // reverse mode stops in front of loops of unknown length
+  bool old_states = false;   // what the loss reads of old states is asked for
   std::optional<std::int64_t> lanes = {};  // the step of one lane, mapped over axis 0
 };
 
@@ -39,7 +40,7 @@ struct ExposedRead {
 };
 
 // Inputs:  [arguments | state leaves | one perturbation per hidden state]
-// Outputs: [loss, when there is one | results | exits | reads]
+// Outputs: [loss, when there is one | results | exits | reads | new states]
 struct LossProgram {
   Graph graph;
   std::size_t num_args = 0;
@@ -48,6 +49,9 @@ struct LossProgram {
   std::vector<ProgramLeaf> leaves;
   std::vector<Type> perturbations;  // in the order of info.hidden; empty without
   std::vector<ExposedRead> reads;
+  // Outputs with the hidden states as their readers see them after the step, in the order
+  // of info.hidden. Empty unless the loss reads an old state on a way that passes none.
+  std::vector<std::size_t> new_states;
 
   std::size_t first_result() const { return has_loss ? 1 : 0; }
   std::size_t first_perturbation() const { return num_args + leaves.size(); }
@@ -79,6 +83,7 @@ class LossTracer {
   Values entry_leaves(TraceScope& scope) const;
   void check_args(const Values& args) const;
   void store_exits(TraceScope& scope, const Values& exits) const;
+  void keep_new_states(const Values& out);
   Values one_step(const Values& args, const Values& leaves);
   Values windowed(const Values& args, const Values& leaves);
   LossProgram finish(TraceScope& scope, const Values& args, const LossResult& result);

@@ -138,7 +138,7 @@ LeafGradients PerParamRule::solve(StepTerms& t, const GroupSignals& signals,
   const bool on_gradient = context().options().kappa_advance == KappaAdvance::on_gradient;
   LeafGradients out;
   for (const Entry& e : entries_) {
-    if (filtered() && on_gradient)
+    if (filtered() && on_gradient && t.moves_filters)
       for (std::size_t i = e.first; i < e.first + e.slots; ++i)
         eps[num_slots_ + i] =
             stored(loaded(eps[num_slots_ + i], e) * kappa_ + loaded(eps[i], e));

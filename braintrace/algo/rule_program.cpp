@@ -74,6 +74,11 @@ bool CompiledRule::meets_at_entry() const {
          algorithm().engine == Engine::exact_rtrl;
 }
 
+bool CompiledRule::credits_old_states() const {
+  return options().old_states == OldStates::credit && !meets_at_entry() &&
+         algorithm().config.learning_signal() != LearningSignal::modulatory;
+}
+
 GroupSignals CompiledRule::signals(const StepTerms& t, const std::vector<Value>& adjoints,
                                    RuleMode mode) const {
   GroupSignals s = by_group(*graph_, adjoints);
@@ -113,6 +118,9 @@ RuleProgram CompiledRule::write(RuleMode mode) const {
   terms.at_entry = mode == RuleMode::entry;
   if (mode == RuleMode::entry) {
     grads = rule_->solve(terms, signals(terms, adjoints, mode), eps);
+  } else if (mode == RuleMode::old_states) {
+    StepTerms entry = terms.at_old_states();
+    grads = rule_->solve(entry, signals(terms, adjoints, mode), eps);
   } else {
     const std::vector<Value> before = eps;
     eps = rule_->roll(terms, before);

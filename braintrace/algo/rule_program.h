@@ -12,7 +12,8 @@ namespace braintrace {
 // evolve:      traces move, no gradient
 // single_step: adjoints at step exit; traces move, then meet the signal
 // entry:       adjoints at window entry meet the traces as they are
-enum class RuleMode { evolve, single_step, entry };
+// old_states:  the same for what a single step's loss reads of old states; traces stay
+enum class RuleMode { evolve, single_step, entry, old_states };
 
 // Inputs:  [reads | adjoint per hidden state (not under evolve) | traces | calls |
 //           trace steps | further inputs]
@@ -57,6 +58,8 @@ class CompiledRule {
   // True when the signal is the adjoint at entry of the step or window, and meets the
   // traces from before it.
   bool meets_at_entry() const;
+  // True when what a loss reads of old states is to meet the traces from before the step.
+  bool credits_old_states() const;
   // Does reverse mode through the newest step give (part of) this leaf's gradient?
   bool newest_by_reverse_mode(const std::string& leaf) const;
   // What a program of this mode takes beside values, traces and counters.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/algo/old_states.h"
 #include "braintrace/ops/batch.h"
 #include "braintrace/ops/calculus.h"
 
@@ -86,6 +87,9 @@ class Assembler {
         add_to(grads_, loss_.leaves[k].name, *g);
     }
     cotangents_ = std::move(r.cotangents);
+    if (!loss_.new_states.empty())
+      old_states_ = old_state_adjoints(
+          loss_, loss_.graph, rule_.graph().module_info.hidden, in, outs_, *weight_);
     if (rule_.algorithm().config.learning_signal() == LearningSignal::bootstrapped)
       add_predicted_future(in, active);
   }
@@ -226,6 +230,9 @@ class Assembler {
     if (request_.window == 0) {
       std::vector<Value> reads;
       for (std::size_t i = 0; i < loss_.reads.size(); ++i) reads.push_back(read(i, {}));
+      if (!old_states_.empty())
+        apply(rule_.write(RuleMode::old_states), reads, old_states_, extra_,
+              trace_steps_);
       const bool signals = step_mode_ == RuleMode::single_step;
       apply(step_rule_, reads, signals ? adjoints(false) : std::vector<Value>{}, extra_,
             trace_steps_);
@@ -301,6 +308,7 @@ class Assembler {
   Value calls_, trace_steps_;
   std::optional<Value> weight_;
   std::vector<Tangent> cotangents_;
+  std::vector<Value> old_states_;  // adjoints per hidden state; empty: none are read
   LeafGradients grads_;
 };
 
@@ -329,6 +337,7 @@ SpliceOptions splice_options(const CompiledRule& rule, const StepRequest& reques
   return {.perturb = request.gradient && single,
           .window = request.window > 0,
           .detach_while = single,
+          .old_states = request.gradient && rule.credits_old_states(),
           .lanes = request.lanes};
 }
 

@@ -126,6 +126,14 @@ StepTerms StepTerms::within(StepValues body_values) const {
   t.trace_steps = trace_steps;
   t.inputs = inputs;
   t.at_entry = at_entry;
+  t.moves_filters = moves_filters;
+  return t;
+}
+
+StepTerms StepTerms::at_old_states() const {
+  StepTerms t = within(values_);
+  t.at_entry = true;
+  t.moves_filters = false;
   return t;
 }
 

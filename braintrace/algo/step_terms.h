@@ -57,11 +57,16 @@ class StepTerms {
   Value calls, trace_steps;
   // The signals meet the traces from before this step (window entry), not those after it.
   bool at_entry = false;
+  // False: the signals are not the step's only ones, and traces that advance when a
+  // gradient is taken do not advance for them.
+  bool moves_filters = true;
   // How many steps are in the traces that the signals meet.
   Value steps_in_traces() const;
   // What the caller hands in per step, by name (modulator, noise).
   std::map<std::string, Value> inputs;
 
+  // The same step, for signals that meet the traces from before it beside the step's own.
+  StepTerms at_old_states() const;
   // The same step, with the values of one sub-step of an opened loop.
   StepTerms within(StepValues body_values) const;
 

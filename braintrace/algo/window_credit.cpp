@@ -9,8 +9,9 @@ namespace braintrace {
 namespace {
 
 // From the last step to the first: q_t = sb_t + lambda_t, lambda_{t-1} = D_t^T q_t,
-// sb_t = s_t + kappa sb_{t+1}. Gives the credit each step's instantaneous term earns,
-// and what arrives at the entry.
+// sb_t = s_t + kappa sb_{t+1}. What step t reads of old states is one more signal at the
+// exit of step t - 1. Gives the credit each step's instantaneous term earns, and what
+// arrives at the entry.
 struct Credit {
   std::vector<Timed> earned;      // per group
   GroupSignals lambda, filtered;  // at entry
@@ -19,6 +20,7 @@ struct Credit {
 Credit credit(const WindowValues& w, double kappa) {
   const std::size_t n = w.signals.size();
   const bool own = !w.rule.adds_history_only();  // the published rule: s meets eps_t
+  const bool old = !w.old_signals.empty();
   Values init, xs;
   for (const Timed& s : w.signals) {
     Type t = s.value.type();
@@ -28,34 +30,35 @@ Credit credit(const WindowValues& w, double kappa) {
   const Values zero = init;
   if (kappa > 0) init.insert(init.end(), zero.begin(), zero.end());
   for (const Timed& s : w.signals) xs.push_back(w.stacked(s));
+  for (const Timed& s : w.old_signals) xs.push_back(w.stacked(s));
   for (const auto& d : w.d)
     if (d && d->stacked) xs.push_back(d->value);
   const ScanResult r = scan(
       [&](const Values& in) {
-        const auto s = in.begin() + static_cast<std::ptrdiff_t>(init.size());
-        auto d = s + static_cast<std::ptrdiff_t>(n);
+        const std::span<const Value> s = std::span(in).subspan(init.size());
+        auto d = s.begin() + static_cast<std::ptrdiff_t>(old ? 2 * n : n);
         Values lambda, filtered, earned;
         for (std::size_t g = 0; g < n; ++g) {
-          const Value direct = s[static_cast<std::ptrdiff_t>(g)];
-          Value sb = direct;
-          if (kappa > 0) sb = sb + in[n + g] * kappa;
+          const Value sb = kappa > 0 ? s[g] + in[n + g] : s[g];
           const Value q = sb + in[g];
-          earned.push_back(own ? q : kappa > 0 ? q - direct : in[g]);
-          filtered.push_back(sb);
+          earned.push_back(own ? q : kappa > 0 ? q - s[g] : in[g]);
           const Value block = !w.d[g] ? Value() : w.d[g]->stacked ? *d++ : w.d[g]->value;
           lambda.push_back(w.d[g] ? times_blocks_transposed(block, q) : zero[g]);
+          if (kappa > 0) filtered.push_back(sb * kappa);
+          Value& before = kappa > 0 ? filtered.back() : lambda.back();
+          if (old) before = before + s[n + g];
         }
         Values out = lambda;
-        if (kappa > 0) out.insert(out.end(), filtered.begin(), filtered.end());
+        out.insert(out.end(), filtered.begin(), filtered.end());
         out.insert(out.end(), earned.begin(), earned.end());
         return out;
       },
       init, xs, {.length = w.steps, .reverse = true});
   Credit c;
   for (const Value& v : r.ys) c.earned.push_back({v, true});
-  c.lambda.assign(r.carry.begin(), r.carry.begin() + static_cast<std::ptrdiff_t>(n));
-  for (std::size_t g = 0; kappa > 0 && g < n; ++g)
-    c.filtered.push_back(r.carry[n + g] * kappa);
+  const auto end_of_lambda = r.carry.begin() + static_cast<std::ptrdiff_t>(n);
+  c.lambda.assign(r.carry.begin(), end_of_lambda);
+  c.filtered.assign(end_of_lambda, r.carry.end());
   return c;
 }
 

@@ -25,7 +25,8 @@ struct DeepCredit {
   Values at_exits, at_entry;
 };
 
-// lambda_{t-1} = D_t^T (s_t + what lambda_t sends back through the whole step).
+// lambda_{t-1} = D_t^T (s_t + what lambda_t sends back through the whole step) + what
+// step t reads of old states.
 DeepCredit travel_back(const WindowValues& w, const DeepProgram& deep,
                        const std::vector<Timed>& in) {
   const std::size_t n = w.signals.size();
@@ -36,6 +37,8 @@ DeepCredit travel_back(const WindowValues& w, const DeepProgram& deep,
     t.shape.erase(t.shape.begin());
     init.push_back(zeros_of(t));
   }
+  const bool old = !w.old_signals.empty();
+  for (const Timed& s : w.old_signals) xs.push_back(w.stacked(s));
   std::vector<Timed> moving = in;
   for (const auto& d : w.d)
     if (d) moving.push_back(*d);
@@ -44,7 +47,7 @@ DeepCredit travel_back(const WindowValues& w, const DeepProgram& deep,
   const ScanResult r = scan(
       [&](const Values& now) {
         const Values lambda(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(n));
-        auto x = now.begin() + static_cast<std::ptrdiff_t>(2 * n);
+        auto x = now.begin() + static_cast<std::ptrdiff_t>((old ? 3 : 2) * n);
         const auto next = [&](const Timed& t) { return t.stacked ? *x++ : t.value; };
         Values args;
         for (const Timed& t : in) args.push_back(next(t));
@@ -52,10 +55,12 @@ DeepCredit travel_back(const WindowValues& w, const DeepProgram& deep,
         args.insert(args.end(), seeds.begin(), seeds.end());
         const Values past = inline_graph(deep.back, args);
         Values out;
-        for (std::size_t g = 0; g < n; ++g)
-          out.push_back(w.d[g]
-                            ? times_blocks_transposed(next(*w.d[g]), now[n + g] + past[g])
-                            : init[g]);
+        for (std::size_t g = 0; g < n; ++g) {
+          const Value back =
+              w.d[g] ? times_blocks_transposed(next(*w.d[g]), now[n + g] + past[g])
+                     : init[g];
+          out.push_back(old ? back + now[2 * n + g] : back);
+        }
         out.insert(out.end(), lambda.begin(), lambda.end());
         return out;
       },

@@ -27,6 +27,8 @@ class WindowValues {
   // Of the losses alone: adjoint per hidden state, signal and D per group.
   std::vector<Timed> adjoints, signals;
   std::vector<std::optional<Timed>> d;
+  // Of what the losses read of old states; empty: nothing.
+  std::vector<Timed> old_adjoints, old_signals;
   std::map<ValueId, Timed> reads;
 
   Value summed(const Timed& t) const;

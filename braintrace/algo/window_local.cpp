@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "braintrace/algo/old_states.h"
 #include "braintrace/ir/subgraph.h"
 #include "braintrace/ops/calculus.h"
 #include "braintrace/ops/region_view.h"
@@ -141,6 +142,15 @@ class Splitter {
     p.num_adjoints = adjoints.size();
     outputs.insert(outputs.end(), adjoints.begin(), adjoints.end());
     for (const ExposedRead& read : step_.reads) outputs.push_back(r.outs[read.output]);
+    p.has_old = !step_.new_states.empty();
+    if (p.has_old) {
+      const std::vector<Value> old =
+          old_state_adjoints(step_, extended_, rule_.graph().module_info.hidden,
+                             with_zero_perturbations(step_, in), r.outs, weight);
+      for (const Value& s : rule_.signals(terms, old, RuleMode::old_states))
+        outputs.push_back(s);
+      outputs.insert(outputs.end(), old.begin(), old.end());
+    }
     p.graph = cut(builder->finish(outputs), in.size(), kept_of(r.outs));
   }
 

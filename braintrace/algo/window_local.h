@@ -9,12 +9,14 @@ namespace braintrace {
 // Inputs:  [arguments | leaves | kept values | weight | calls | trace steps | rule
 // inputs] Outputs: [loss | results | newest gradients | signal per group | D per group |
 // adjoint
-//           per hidden state | reads]
+//           per hidden state | reads | old signal per group | old adjoint per hidden
+//           state]
 struct LocalProgram {
   Graph graph;
   std::vector<std::string> newest;  // leaves
   std::vector<bool> has_D;          // per group
   std::size_t num_groups = 0, num_adjoints = 0;
+  bool has_old = false;  // the loss reads old states: the last two are there
   std::vector<RuleInput> inputs;
 };
 

@@ -105,6 +105,9 @@ class WindowAssembler {
       values_.d.push_back(p.has_D[g] ? std::optional<Timed>(*next++) : std::nullopt);
     for (std::size_t i = 0; i < p.num_adjoints; ++i) values_.adjoints.push_back(*next++);
     for (const ExposedRead& r : step_.reads) values_.reads[r.id] = *next++;
+    if (!p.has_old) return;
+    for (std::size_t g = 0; g < p.num_groups; ++g) values_.old_signals.push_back(*next++);
+    values_.old_adjoints.assign(next, out.end());
   }
 
   // ---- traces -------------------------------------------------------------------------
@@ -128,7 +131,9 @@ class WindowAssembler {
       return send_deep_credit(values_, *split_.deep, step_inputs(), request_.carry, eps_,
                               grads_);
     const auto parts = rule_.rule().parts();
+    const bool old = !values_.old_signals.empty();
     const bool fast = std::all_of(parts.begin(), parts.end(), [&](const LearningRule* p) {
+      if (old && p->window_form() != WindowForm::credit) return false;
       return p->window_form() != WindowForm::per_step && has_fixed_values(*p);
     });
     if (!fast || has_while_terms(rule_.context()))

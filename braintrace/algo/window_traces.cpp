@@ -8,34 +8,54 @@ namespace braintrace {
 void roll_step_by_step(const WindowValues& w, std::vector<Value>& eps,
                        LeafGradients& grads) {
   const RuleProgram p = w.rule.write(RuleMode::single_step);
+  std::optional<RuleProgram> old;
+  if (!w.old_adjoints.empty()) old = w.rule.write(RuleMode::old_states);
+  std::vector<std::string> leaves = p.leaves;
+  if (old) leaves.insert(leaves.end(), old->leaves.begin(), old->leaves.end());
   Values init = eps, xs;
-  for (std::size_t i = 0; i < p.leaves.size(); ++i)
-    init.push_back(zeros_of(p.graph.type(p.graph.outputs()[p.num_traces + i])));
+  const auto add_sums = [&](const RuleProgram& r) {
+    for (std::size_t i = 0; i < r.leaves.size(); ++i)
+      init.push_back(zeros_of(r.graph.type(r.graph.outputs()[r.num_traces + i])));
+  };
+  add_sums(p);
+  if (old) add_sums(*old);
   for (ValueId v : p.reads)
     if (w.reads.at(v).stacked) xs.push_back(w.reads.at(v).value);
   for (const Timed& a : w.adjoints) xs.push_back(w.stacked(a));
+  for (const Timed& a : w.old_adjoints) xs.push_back(w.stacked(a));
   xs.push_back(w.call_numbers().value);
   xs.push_back(w.step_numbers().value);
   xs.insert(xs.end(), w.extra.begin(), w.extra.end());
   const ScanResult r = scan(
       [&](const Values& in) {
         auto x = in.begin() + static_cast<std::ptrdiff_t>(init.size());
-        Values args;
+        Values reads;
         for (ValueId v : p.reads)
-          args.push_back(w.reads.at(v).stacked ? *x++ : w.reads.at(v).value);
-        for (std::size_t i = 0; i < w.adjoints.size(); ++i) args.push_back(*x++);
-        args.insert(args.end(), in.begin(),
-                    in.begin() + static_cast<std::ptrdiff_t>(p.num_traces));
-        args.insert(args.end(), x, in.end());
-        Values out = inline_graph(p.graph, args);
-        for (std::size_t i = 0; i < p.leaves.size(); ++i)
-          out[p.num_traces + i] = out[p.num_traces + i] + in[p.num_traces + i];
+          reads.push_back(w.reads.at(v).stacked ? *x++ : w.reads.at(v).value);
+        const auto adjoints = x;
+        x += static_cast<std::ptrdiff_t>(w.adjoints.size() + w.old_adjoints.size());
+        const auto run = [&](const RuleProgram& r, Values::const_iterator a) {
+          Values args = reads;
+          args.insert(args.end(), a, a + static_cast<std::ptrdiff_t>(r.num_adjoints));
+          args.insert(args.end(), in.begin(),
+                      in.begin() + static_cast<std::ptrdiff_t>(r.num_traces));
+          args.insert(args.end(), x, in.end());
+          return inline_graph(r.graph, args);
+        };
+        Values out = run(p, adjoints);
+        if (old) {
+          const Values more =
+              run(*old, adjoints + static_cast<std::ptrdiff_t>(p.num_adjoints));
+          out.insert(out.end(), more.begin() + static_cast<std::ptrdiff_t>(p.num_traces),
+                     more.end());
+        }
+        for (std::size_t i = p.num_traces; i < out.size(); ++i) out[i] = out[i] + in[i];
         return out;
       },
       init, xs, {.length = w.steps});
   std::copy_n(r.carry.begin(), p.num_traces, eps.begin());
-  for (std::size_t i = 0; i < p.leaves.size(); ++i)
-    add_to(grads, p.leaves[i], r.carry[p.num_traces + i]);
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    add_to(grads, leaves[i], r.carry[p.num_traces + i]);
 }
 
 ScanResult rolled(const WindowValues& w, const LearningRule& part,

@@ -119,25 +119,27 @@ class ExactnessFinder {
       if (other != index)
         return fmt::format("{} moves {} of another group", name,
                            path_list(group(other).hidden_paths()));
-    if (const Loss lost = read_before_exit(g)) return lost;
+    if (const Loss lost = read_behind_while(g)) return lost;
     return through_other_state(own);
   }
 
-  // What the loss reads of old states without passing the new ones.
-  Loss read_before_exit(const HiddenGroup& g) const {
+  // What outputs read of old states is credited in reverse mode, which no while loop lets
+  // through.
+  Loss read_behind_while(const HiddenGroup& g) const {
     std::set<Use> new_values;
     for (const HiddenVar& h : info_.hidden)
       for (const Use& u : uses(h.out)) new_values.insert(u);
     const auto outputs = info_.program().outputs().first(info_.num_var_out);
-    for (const Path& p : g.hidden_paths()) {
-      const HiddenVar& h = *info_.hidden_at(p);
-      const std::set<ValueId> seen = reached({h.in}, new_values);
-      for (ValueId v : outputs)
-        if (seen.contains(v) && !info_.hidden_at_output(v))
-          return fmt::format(
-              "an output reads {} on a way that does not pass its new value",
-              to_string(p));
-    }
+    for (const Path& p : g.hidden_paths())
+      for (ValueId v : reached({info_.hidden_at(p)->in}, new_values)) {
+        const auto from = info_.index->producer(v);
+        if (!from || !as_while(node(*from))) continue;
+        const std::set<ValueId> seen = reached({v}, new_values);
+        for (ValueId out : outputs)
+          if (seen.contains(out) && !info_.hidden_at_output(out))
+            return fmt::format("an output reads the old {} through a while loop",
+                               to_string(p));
+      }
     return std::nullopt;
   }
 

@@ -81,6 +81,7 @@ class CutUnroller {
     const bool deep = options_.history == History::deep;
     if (!deep || static_cast<std::int64_t>(t) % options_.window == 0) deep_ = direct_;
 
+    const Values from = deep_;
     Values p;
     for (const HiddenVar& h : info_.hidden)
       p.push_back(
@@ -102,7 +103,18 @@ class CutUnroller {
     leaves_.assign(after.begin() + static_cast<std::ptrdiff_t>(info_.num_var_out),
                    after.end());
     const auto outputs = seen.begin() + static_cast<std::ptrdiff_t>(info_.num_var_out);
-    return loss(t, Values(seen.begin(), outputs));
+    return loss(t, with_old_reads(Values(seen.begin(), outputs), fixed, from));
+  }
+
+  // What outputs read of old states beside the new ones.
+  Values with_old_reads(Values outputs, const Values& fixed, const Values& from) const {
+    Values in = fixed;
+    for (std::size_t h = 0; h < info_.hidden.size(); ++h)
+      in[place(info_.hidden[h].in)] = from[h];
+    const Values old = inline_graph(cut_.reads_old, in);
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      if (is_float(outputs[k].dtype())) outputs[k] = outputs[k] + change(old[k]);
+    return outputs;
   }
 
   // What this step's weights do through loops of unknown length.

@@ -34,6 +34,13 @@ CutStep::CutStep(const ETraceGraph& graph) : graph_(graph), info_(graph.module_i
       return x;
     };
   });
+  const std::vector<ValueId> results(
+      outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(info_.num_var_out));
+  reads_old = rewritten({}, results, around, [this](const Values&) -> OnResult {
+    return [this](ValueId v, const Value& x) {
+      return info_.hidden_at_output(v) ? fixed(x) : x;
+    };
+  });
   for (const HiddenGroup& g : graph.hidden_groups) {
     BT_REQUIRE_KIND(!g.descent, ErrorKind::not_supported,
                     "cut_bptt: the step has an opened loop; compile it with a larger "

@@ -19,6 +19,8 @@ class CutStep {
   // (..., p per hidden state) -> the same, readers and exits seeing h_out + p; nothing
   // flows through loops of unknown length
   Graph perturbed;
+  // -> model outputs, every hidden output a constant
+  Graph reads_old;
   // Per group, -> members at exit:
   std::vector<Graph> moved;  // cut where the group's past is
   std::vector<Graph> held;   // and with every hidden output a constant for its readers

@@ -160,8 +160,26 @@ void ModelPlanner::run() {
     push(2,
          [=, w = weight({s.width, 2})](const Pool& p) { return matmul(p[s.id], w(p)); });
   }
+  if (chance(0.3)) read_old_state();
   plan().result = slots_.back().id;
   add_bystanders();
+}
+
+// The result with something of a state from before the step, as it is or behind a weight.
+void ModelPlanner::read_old_state() {
+  mark("old_state_read");
+  const Slot last = slots_.back();
+  const Hidden& h =
+      hidden_[static_cast<std::size_t>(below(static_cast<std::int64_t>(hidden_.size())))];
+  const Slot old =
+      h.old[static_cast<std::size_t>(below(static_cast<std::int64_t>(h.old.size())))];
+  if (old.width == last.width && chance(0.5)) {
+    push(last.width, [=](const Pool& p) { return p[last.id] + 0.6 * tanh(p[old.id]); });
+    return;
+  }
+  push(last.width, [=, w = weight({old.width, last.width})](const Pool& p) {
+    return p[last.id] + matmul(p[old.id], w(p));
+  });
 }
 
 void ModelPlanner::plan_layout() {

@@ -90,6 +90,7 @@ class ModelPlanner {
   void plan_updates(int ops);
   void update(std::size_t i);
   Slot next_value(std::size_t i, std::size_t member);
+  void read_old_state();
   void add_bystanders();
   Compute dynamic_prologue(const Shape& shape);
 

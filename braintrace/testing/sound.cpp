@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -19,13 +20,21 @@ namespace {
 using internal::is_of;
 using internal::SoundBench;
 
-// Which states form groups, and what becomes of the parameters.
+// Which states form groups, what becomes of the parameters, and who is traced to whom.
 auto shape_of(const ETraceGraph& g) {
   std::set<std::vector<Path>> groups;
   for (const HiddenGroup& group : g.hidden_groups) groups.insert(group.hidden_paths());
   std::map<Path, Verdict> kinds;
   for (const ParameterVerdict& v : g.verdicts) kinds.emplace(v.path, v.verdict);
-  return std::pair(groups, kinds);
+  std::set<std::tuple<Path, std::vector<Path>, RelationKind>> traced;
+  for (const HiddenParamOpRelation& r : g.hidden_param_op_relations)
+    for (const Trainable& t : r.trainables)
+      for (const WeightVar& w : t.prologue.parameters)
+        for (std::int64_t k : r.group_indices)
+          traced.emplace(w.path,
+                         g.hidden_groups[static_cast<std::size_t>(k)].hidden_paths(),
+                         r.kind);
+  return std::tuple(groups, kinds, traced);
 }
 
 class SoundCheck {

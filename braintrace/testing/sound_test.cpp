@@ -220,6 +220,34 @@ TEST_CASE("what passes a loop of unknown length is credited in the newest step")
   check(m);
 }
 
+TEST_CASE("outputs made of old states are exact where the rule is") {
+  MicroModel leaky([](MicroModel& s, Value x) {
+    const Value old = s.h();
+    s.set("h", 0.9 * old + tanh(matmul(x, varied(s.w()))));
+    return matmul(tanh(old), varied(s.w("out"))) + 0.3 * s.h();
+  });
+  leaky.hidden("h", {4}).param("w", {4, 4}).param("out", {4, 4});
+  CHECK(check(leaky).counts.exact == 2);
+  // A spike seen before the reset: neither the old nor the new potential.
+  MicroModel reset([](MicroModel& s, Value x) {
+    const Value v = 0.9 * s.h("v") + matmul(x, varied(s.w()));
+    const Value spike = sigmoid(4.0 * v - 2.0);
+    s.set("a", 0.8 * s.h("a") + spike);
+    s.set("v", v - spike * s.h("a"));
+    return spike;
+  });
+  reset.hidden("v", {4}).hidden("a", {4}).param("w", {4, 4});
+  CHECK(check(reset).counts.exact == 1);
+  // Across a product: what it lets through is the newest step's.
+  MicroModel mixed([](MicroModel& s, Value x) {
+    const Value y = matmul(s.h(), varied(s.w("r")));
+    s.set("h", 0.7 * s.h() + tanh(matmul(x, varied(s.w())) + y));
+    return y;
+  });
+  mixed.hidden("h", {4}).param("w", {4, 4}).param("r", {4, 4});
+  CHECK(check(mixed).counts.exact == 0);
+}
+
 TEST_CASE("the judge finds a wrong signal") {
   struct Chain : nn::Module {
     nn::LSTMCell cell{3, 4};

@@ -36,7 +36,8 @@ std::string rule_approximation(const ETraceGraph& graph, const Algorithm& a,
     return "of the Jacobian only near positions are kept";
   if (graph.options.mixing == Mixing::sum) return "D holds column sums";
   if (o.newest != Newest::exact || o.signal != SignalAdjoint::direct ||
-      o.plain_params != PlainParams::newest_step || o.prologue != PrologueRule::pull_back)
+      o.plain_params != PlainParams::newest_step ||
+      o.prologue != PrologueRule::pull_back || o.old_states != OldStates::credit)
     return "options of the reference are on";
   if (a.options.trace_dtype && size_of(*a.options.trace_dtype) < size_of(DType::f32))
     return "its traces are stored in few bits";

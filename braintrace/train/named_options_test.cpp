@@ -221,6 +221,21 @@ std::string kappa_advance(const LearnerOptions& o) {
   return "?";
 }
 
+// One output is made of the state from before the step.
+std::string old_states(const LearnerOptions& o) {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value old = s.h();
+    s.set("h", 0.5 * old + matmul(x, s.w()));
+    return old;
+  });
+  m.hidden("h", {4}).param("w", {4, 4});
+  Learner l = compile(m, D_RTRL{}, ones({4}), o);
+  const GradResult r =
+      l.etrace_grad(ones({2, 4}), zeros({2, 4}),
+                    [&](const Value& x, const Value&) { return sum(l(x)); });
+  return fmt::format("{:.1f}", r.grads.at("w").at(0));
+}
+
 std::string uoro_theta(const LearnerOptions& o) {
   OnlineTrial t = trial(o, R"({"kind": "tanh_rnn", "n_in": 3, "n_rec": 4})");
   t.batch_size = 2;
@@ -272,6 +287,7 @@ const Row kRows[] = {
     {"prologue", "drop", prologue, "3.0", "1.0"},
     {"bias_correction", "calls", bias_correction, "by steps", "by calls"},
     {"kappa_advance", "on_gradient", kappa_advance, "moved", "still"},
+    {"old_states", "drop", old_states, "0.5", "0.0"},
     {"uoro_theta", "shared", uoro_theta, "[2,4,4]", "[4,4]"},
 };
 
