@@ -27,7 +27,7 @@ class Lists {
   }
   EventLists of_cut(std::int64_t cut) const {
     auto* at = reinterpret_cast<std::uint16_t*>(room_ + cut * bytes(m_));
-    return {at + m_, at};
+    return {at + m_ + 1, at + 1, at};
   }
   std::int64_t found(std::int64_t cuts) const {
     std::int64_t total = 0;
@@ -37,13 +37,23 @@ class Lists {
   }
 
  private:
-  // One more entry than kept ones: the place after the last is written, too.
   static std::int64_t bytes(std::int64_t m) {
     return divided_up(2 * (m * (kEventDepth + 1) + 1), 64) * 64;
   }
   std::int64_t m_;
   std::byte* room_;
 };
+
+// What follows cut i of the columns from `column` on; null behind a cut that is not
+// whole, so that all of the block exists.
+const void* next_block(const GemmSpec& s, const void* b, std::int64_t i,
+                       std::int64_t whole_cuts, std::int64_t column) {
+  const bool last = i + 1 >= whole_cuts;
+  const std::int64_t cut = last ? 0 : i + 1,
+                     from = last ? column + kEventColumns : column;
+  if (whole_cuts == 0 || from + kEventColumns > s.n) return nullptr;
+  return past(b, cut * kEventDepth * s.b.row + from, s.dtype);
+}
 
 // The part of k from `from` on, `k` long; its first use of C when from is 0.
 void run_part(const GemmSpec& s, const void* a, const void* b, void* c, ThreadPool& pool,
@@ -82,6 +92,7 @@ void run_part(const GemmSpec& s, const void* a, const void* b, void* c, ThreadPo
           const std::int64_t q = i * kEventDepth;
           p.a = past(left, q * s.a.col, s.dtype);
           p.b = past(right, q * s.b.row + column, s.dtype);
+          p.next_b = next_block(s, right, i, k / kEventDepth, column);
           p.first = from == 0 && i == 0;
           add_events(s.dtype, p, lists.of_cut(i));
         }

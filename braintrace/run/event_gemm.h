@@ -14,6 +14,6 @@ void gemm_events(const GemmSpec& spec, const void* a, const void* b, void* c,
                  ThreadPool& pool, const void* bias = nullptr);
 
 // Nonzeros of A, divided by its size, below which rows are added.
-inline constexpr double kEventDensity = 0.3;
+inline constexpr double kEventDensity = 0.45;
 
 }  // namespace braintrace

@@ -17,7 +17,8 @@ inline constexpr std::int64_t kEventColumns = 64;
 // entries.
 struct EventLists {
   std::uint16_t* places;
-  std::uint16_t* counts;  // by row
+  std::uint16_t* counts;    // by row
+  std::uint16_t* all_ones;  // one flag: there is nothing but zeros and ones
 };
 
 // The nonzeros of A [m, k], k at most kEventDepth.
@@ -32,6 +33,7 @@ struct EventProduct {
   MatrixStrides a_strides;
   const void* b;
   std::int64_t b_row;
+  const void* next_b;  // the block that will be read after this one, or null
   void* c;
   std::int64_t c_row;
   const void* bias;  // or null

@@ -226,14 +226,41 @@ TEST_CASE("a row of a product does not depend on the rows beside it") {
 
 TEST_CASE("sparse left factors give the product, below and above the break-even") {
   ThreadPool one(1), two(2);
-  for (double zeros : {0.0, 0.5, 0.9, 1.0}) {
-    const Problem<double> p({.m = 33, .n = 47, .k = 60, .alpha = 2, .beta = 0.5},
-                            Lies::by_row, Lies::by_row, Lies::by_row, zeros);
-    std::vector<double> c = p.c, d = p.c;
-    gemm_events(p.s, p.a.data(), p.b.data(), c.data(), one, p.bias.data());
-    gemm_events(p.s, p.a.data(), p.b.data(), d.data(), two, p.bias.data());
-    CHECK(worst(p, c, true) < tol::f64);
+  for (const Lies how : {Lies::by_row, Lies::by_column, Lies::apart})
+    for (double zeros : {0.0, 0.5, 0.9, 1.0}) {
+      const Problem<double> p({.m = 83, .n = 47, .k = 170, .alpha = 2, .beta = 0.5}, how,
+                              Lies::by_row, Lies::by_row, zeros);
+      std::vector<double> c = p.c, d = p.c;
+      gemm_events(p.s, p.a.data(), p.b.data(), c.data(), one, p.bias.data());
+      gemm_events(p.s, p.a.data(), p.b.data(), d.data(), two, p.bias.data());
+      CHECK(worst(p, c, true) < tol::f64);
+      CHECK(c == d);
+    }
+}
+
+TEST_CASE("spikes give the bits of other events") {
+  ThreadPool one(1), two(2);
+  for (const Lies how : {Lies::by_row, Lies::by_column}) {
+    Problem<float> p({.m = 40, .n = 150, .k = 300}, how, Lies::by_row, Lies::by_row, 0.9);
+    for (float& a : p.a) a = a == 0 ? 0.0F : 1.0F;
+    std::vector<float> c = p.c, d = p.c, doubled = p.c;
+    gemm_events(p.s, p.a.data(), p.b.data(), c.data(), one);
+    gemm_events(p.s, p.a.data(), p.b.data(), d.data(), two);
     CHECK(c == d);
+    for (float& a : p.a) a *= 2;
+    gemm_events(p.s, p.a.data(), p.b.data(), doubled.data(), one);
+    for (std::size_t i = 0; i < 40 * 150; ++i) CHECK(doubled[i] == 2 * c[i]);
+  }
+}
+
+TEST_CASE("what is no number counts as an event") {
+  ThreadPool pool;
+  for (const Lies how : {Lies::by_row, Lies::by_column}) {
+    Problem<float> p({.m = 9, .n = 3, .k = 40}, how, Lies::by_row, Lies::by_row, 1);
+    p.a[static_cast<std::size_t>(4 * p.s.a.row + 11 * p.s.a.col)] = NAN;
+    std::vector<float> c = p.c;
+    gemm_events(p.s, p.a.data(), p.b.data(), c.data(), pool);
+    for (std::size_t i = 0; i < 27; ++i) CHECK(std::isnan(c[i]) == (i / 3 == 4));
   }
 }
 
