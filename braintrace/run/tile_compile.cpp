@@ -157,9 +157,34 @@ class Compiler {
     if (access == Access::fixed) {
       kept_.push_back(i);
       code_.once.push_back(a);
+    } else if (TileAction* first = unpaired(TileAction::gather, i)) {
+      first->kind = TileAction::gather_pair;
+      first->operands[1] = i;
+      first->second = a.result;
     } else {
       code_.actions.push_back(a);
     }
+  }
+
+  // Every second of consecutive 4-byte elements.
+  bool may_be_half(int entry, DType dtype) const {
+    const Ints& strides = code_.strides(entry);
+    return code_.layout.inside_rows && size_of(dtype) == 4 && !strides.empty() &&
+           strides.back() == 2;
+  }
+
+  // An action of this kind that would go well with the same for `entry`, an input or
+  // output: perhaps the other half of the same memory. Pointers tell when it runs.
+  TileAction* unpaired(TileAction::Kind kind, int entry) {
+    const bool in = kind == TileAction::gather;
+    const DType dtype =
+        in ? type(entry) : type(spec_.outputs[at(entry - code_.num_inputs)].value);
+    if (!may_be_half(entry, dtype)) return nullptr;
+    for (TileAction& a : code_.actions)
+      if (a.kind == kind && a.element == size_of(dtype) &&
+          code_.strides(in ? a.operands[0] : a.result) == code_.strides(entry))
+        return &a;
+    return nullptr;
   }
 
   // A value as a block of its own, for kernels that take no scalar there.
@@ -282,6 +307,14 @@ class Compiler {
       } else {
         if (scalar_[at(value)]) a.operands[0] = spread(value);
         a.kind = TileAction::scatter;
+        if (TileAction* first = unpaired(TileAction::scatter, entry)) {
+          TileAction both = *first;  // when both values are there: now
+          both.kind = TileAction::scatter_pair;
+          both.operands[1] = a.operands[0];
+          both.second = entry;
+          code_.actions.erase(code_.actions.begin() + (first - code_.actions.data()));
+          a = both;
+        }
       }
       code_.actions.push_back(a);
     }

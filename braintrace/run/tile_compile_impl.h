@@ -13,12 +13,21 @@ namespace braintrace {
 // Memory is reached through a table of pointers, whose entries are the inputs, then the
 // outputs, then the slots of scratch.
 struct TileAction {
-  enum Kind : std::uint8_t { kernel, fill, gather, scatter } kind = kernel;
+  // The last two move two values whose elements may lie in turn: operands 0 and 1 of a
+  // gather are inputs, `result` and `second` its slots; of a scatter operands are slots.
+  enum Kind : std::uint8_t {
+    kernel,
+    fill,
+    gather,
+    scatter,
+    gather_pair,
+    scatter_pair
+  } kind = kernel;
   bool single = false;      // one element instead of a block
   std::size_t element = 0;  // bytes, for fill, gather and scatter
   TileKernel call = nullptr;
   int operands[4] = {0, 0, 0, 0};
-  int result = 0;
+  int result = 0, second = 0;
 };
 
 // An entry that points into an input or output and moves from block to block.

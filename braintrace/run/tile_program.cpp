@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/base/error.h"
+#include "braintrace/run/pair_kernels.h"
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/run/tile_compile_impl.h"
 #include "braintrace/run/tile_kernels.h"
@@ -137,18 +138,62 @@ class ChunkRunner {
         gather(a, run);
         break;
       case TileAction::scatter:
-        scatter_run(
-            code_.layout, code_.strides(a.result), run, a.element, table_[a.operands[0]],
-            static_cast<std::byte*>(
-                p_.outputs[static_cast<std::size_t>(a.result - code_.num_inputs)]));
+        scatter(a.operands[0], a.result, run, a.element);
+        break;
+      case TileAction::gather_pair:
+        gather_pair(a, run);
+        break;
+      case TileAction::scatter_pair:
+        scatter_pair(a, run);
         break;
     }
   }
 
+  const std::byte* input(int entry) const {
+    return static_cast<const std::byte*>(p_.inputs[static_cast<std::size_t>(entry)]);
+  }
+  std::byte* output(int entry) const {
+    return static_cast<std::byte*>(
+        p_.outputs[static_cast<std::size_t>(entry - code_.num_inputs)]);
+  }
+  std::int64_t bytes_to(int entry, std::int64_t start) const {
+    return 4 * offset_of(code_.layout, code_.strides(entry), start);
+  }
+
   void gather(const TileAction& a, TileLayout::Run run) {
-    const auto input = static_cast<std::size_t>(a.operands[0]);
-    gather_run(code_.layout, code_.strides(a.operands[0]), run, a.element,
-               static_cast<const std::byte*>(p_.inputs[input]), table_[a.result]);
+    gather(a.operands[0], a.result, run, a.element);
+  }
+  void gather(int from, int to, TileLayout::Run run, std::size_t element) {
+    gather_run(code_.layout, code_.strides(from), run, element, input(from), table_[to]);
+  }
+  void scatter(int from, int to, TileLayout::Run run, std::size_t element) {
+    scatter_run(code_.layout, code_.strides(to), run, element, table_[from], output(to));
+  }
+
+  void gather_pair(const TileAction& a, TileLayout::Run run) {
+    const std::int64_t apart = input(a.operands[1]) - input(a.operands[0]);
+    if (apart != 4 && apart != -4) {
+      gather(a.operands[0], a.result, run, a.element);
+      return gather(a.operands[1], a.second, run, a.element);
+    }
+    const int first = apart > 0 ? 0 : 1;
+    const std::byte* from = input(a.operands[first]) + bytes_to(a.operands[0], run.start);
+    split_pairs(from, table_[apart > 0 ? a.result : a.second],
+                table_[apart > 0 ? a.second : a.result],
+                static_cast<std::size_t>(run.size));
+  }
+
+  void scatter_pair(const TileAction& a, TileLayout::Run run) {
+    const std::int64_t apart = output(a.second) - output(a.result);
+    if (apart != 4 && apart != -4) {
+      scatter(a.operands[0], a.result, run, a.element);
+      return scatter(a.operands[1], a.second, run, a.element);
+    }
+    std::byte* to =
+        output(apart > 0 ? a.result : a.second) + bytes_to(a.result, run.start);
+    join_pairs(table_[a.operands[apart > 0 ? 0 : 1]],
+               table_[a.operands[apart > 0 ? 1 : 0]], to,
+               static_cast<std::size_t>(run.size));
   }
 
   const TileCode& code_;

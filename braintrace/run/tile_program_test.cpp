@@ -225,3 +225,39 @@ TEST_CASE("a tile program says what it does") {
   CHECK(p.describe() == "1 steps over [24]: tanh");
   CHECK(p.work_ns() > 0);
 }
+
+TEST_CASE("two values that lie in turn, or far apart, are read and written as they lie") {
+  const std::int64_t rows = 3, n = 219;
+  const Shape loop = {rows, n};
+  const Ints halves = {2 * n + 6, 2};  // with a gap behind each row
+  TileSpec spec{
+      .loop = loop,
+      .inputs = {{DType::f32, halves}, {DType::f32, halves}},
+      .steps = {{MicroOp::sub, DType::f32, {0, 1}}, {MicroOp::mul, DType::f32, {0, 1}}},
+      .outputs = {{2, halves}, {3, halves}}};
+  const TileProgram program(spec);
+  ThreadPool pool;
+  const auto room = static_cast<std::size_t>(rows * (2 * n + 6));
+  std::vector<float> from(2 * room);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i % 97) - 40;
+  // Where the second of each pair lies, as seen from the first.
+  for (const std::int64_t apart : {std::int64_t{1}, std::int64_t{-1}, std::int64_t{0},
+                                   static_cast<std::int64_t>(room)}) {
+    CAPTURE(apart);
+    std::vector<float> to(2 * room, -1), want = to;
+    const std::int64_t first = apart < 0 ? 1 : 0;
+    // Outputs may not share elements, inputs may.
+    const std::int64_t to_second = first + (apart == 0 ? 1 : apart);
+    const void* in[] = {from.data() + first, from.data() + first + apart};
+    void* out[] = {to.data() + first, to.data() + to_second};
+    program.run(in, out, pool);
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto at = static_cast<std::size_t>(r * halves[0] + 2 * i + first);
+        const float a = from[at], b = from[at + static_cast<std::size_t>(apart)];
+        want[at] = a - b;
+        want[at + static_cast<std::size_t>(to_second - first)] = a * b;
+      }
+    CHECK(to == want);
+  }
+}
