@@ -32,7 +32,8 @@ class Stages {
         ready_(g.num_values(), 0),
         producer_(g.num_values(), -1),
         leaves_(g.nodes().size()),
-        is_view_(g.nodes().size()) {
+        is_view_(g.nodes().size()),
+        joins_(g.nodes().size()) {
     for (std::size_t i = 0; i < g.nodes().size(); ++i) add(i, lowered[i]);
     sink();
   }
@@ -43,11 +44,13 @@ class Stages {
 
  private:
   static constexpr std::size_t kFewLeaves = 2;
+  static constexpr std::int64_t kSmallShare = 8;
 
   void add(std::size_t i, const Lowering& l) {
     const Node& n = g_.nodes()[i];
     fused_[i] = fuses(g_, n, l);
     is_view_[i] = is_window(g_, n, l);
+    joins_[i] = std::holds_alternative<lowering::Concatenate>(l);
     for (ValueId v : n.outputs) producer_[v.index] = static_cast<std::int64_t>(i);
     for (ValueId v : n.inputs)
       stage_[i] = std::max(stage_[i], fused_[i] ? seen_fused(v) : ready_[v.index]);
@@ -64,15 +67,14 @@ class Stages {
                        : ready_[v.index];
   }
 
-  // One number for all elements: costs nothing to read.
-  bool is_one_number(ValueId v) const {
-    while (g_.type(v).size() != 1) {
+  // A number or a row for many elements: costs next to nothing to read.
+  bool is_small(ValueId v, std::int64_t elements) const {
+    while (g_.type(v).size() != 1 && g_.type(v).size() * kSmallShare > elements) {
       const std::int64_t p = producer_[v.index];
-      if (p < 0 || fused_[static_cast<std::size_t>(p)]) return false;
-      const Node& n = g_.nodes()[static_cast<std::size_t>(p)];
-      if (n.inputs.size() != 1 || g_.type(n.inputs[0]).size() > g_.type(v).size())
-        return false;
-      v = n.inputs[0];
+      if (p < 0 || !is_view_[static_cast<std::size_t>(p)]) return false;
+      const ValueId behind = g_.nodes()[static_cast<std::size_t>(p)].inputs[0];
+      if (g_.type(behind).size() > g_.type(v).size()) return false;
+      v = behind;
     }
     return true;
   }
@@ -80,11 +82,12 @@ class Stages {
   // The values of memory behind a node and its stage, as far as there are few.
   void find_leaves(std::size_t i) {
     std::set<ValueId>& leaves = leaves_[i];
+    const std::int64_t elements = g_.type(g_.nodes()[i].outputs[0]).size();
     for (ValueId v : g_.nodes()[i].inputs) {
       const auto p = static_cast<std::size_t>(producer_[v.index]);
       if (is_fused(v) && stage_[p] == stage_[i])
         leaves.insert(leaves_[p].begin(), leaves_[p].end());
-      else if (!is_one_number(v))
+      else if (!is_small(v, elements))
         leaves.insert(v);
       if (leaves.size() > kFewLeaves) return;
     }
@@ -119,7 +122,7 @@ class Stages {
     for (std::size_t r : readers) first = std::min(first, stage_[r]);
     return first == kLater ? 0 : first;
   }
-  // Only outputs read the value, directly or under another shape.
+  // Only outputs read the value: directly, under another shape, or as a part.
   bool is_passed_to_outputs(ValueId v,
                             const std::vector<std::vector<std::size_t>>& readers,
                             const std::vector<bool>& is_output) const {
@@ -127,7 +130,7 @@ class Stages {
     return std::all_of(readers[v.index].begin(), readers[v.index].end(),
                        [&](std::size_t r) {
                          const Node& n = g_.nodes()[r];
-                         return !fused_[r] && is_view_[r] &&
+                         return !fused_[r] && (is_view_[r] || joins_[r]) &&
                                 is_passed_to_outputs(n.outputs[0], readers, is_output);
                        });
   }
@@ -150,7 +153,7 @@ class Stages {
   std::vector<int> ready_;                 // by value
   std::vector<std::int64_t> producer_;     // by value: node, or -1
   std::vector<std::set<ValueId>> leaves_;  // by node
-  std::vector<bool> is_view_;              // by node
+  std::vector<bool> is_view_, joins_;      // by node
 };
 
 // A sum over the first `num_lead` axes of a fused value; nullopt when it is better done

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "braintrace/array/rng.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/ops/registry.h"
@@ -120,6 +121,33 @@ TEST_CASE("carries that swap, stay, or are stacked keep their values") {
       check_equal(text, {array({1, 2}, DType::f64), array({3, 4}, DType::f64),
                          array({5, 6}, DType::f64), array({n, 2}, xs, DType::f64)});
     }
+}
+
+TEST_CASE("a trace of two states goes through memory once though its signal comes late") {
+  const auto b = Builder::create();
+  const Value eps = b->input({DType::f32, {8, 64, 64, 2}});
+  const Value d = b->input({DType::f32, {8, 1, 64}}), e = b->input(d.type());
+  const Value x = b->input({DType::f32, {8, 64, 1}});
+  const Value h = b->input({DType::f32, {8, 64}}), w = b->input({DType::f32, {64, 64}});
+  const Value s = reshape(tanh(dot(tanh(h), w)), {8, 1, 64});
+  const auto state = [&](std::int64_t a) {
+    return squeeze(slice_axis(eps, -1, a, 1), -1);
+  };
+  const Value first = d * state(0) + e * state(1), second = e * state(1);
+  const Value next = stack(std::vector{first + x * d, second + x * e}, -1);
+  const Graph g = b->finish(Values{next, sum(s * first + d * second, {.axes = {0}})});
+  Plan plan(g, {.in_place = {{0, 0}}});
+  const std::string text = plan.describe();
+  CHECK(says(text, "1 summed over [8]"));
+  CHECK_FALSE(says(text, "over [8,64,64]"));
+  CHECK_FALSE(says(text, "copy"));
+  std::vector<Array> in, out;
+  for (const Type& t : g.input_types())
+    in.push_back(random_normal(rng_key(in.size()), t.shape, t.dtype));
+  const std::vector<Array> want = interpret(g, in);
+  plan.run(in, out);
+  CHECK(out[0] == want[0]);
+  testing::check_close("sum", out[1], want[1], tol::f32);
 }
 
 TEST_CASE("strided values from outside are packed once before the loop") {
