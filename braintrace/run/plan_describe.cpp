@@ -57,15 +57,17 @@ std::string ways(const std::vector<Carry>& carry) {
   std::string text;
   for (const Carry& c : carry)
     text += fmt::format(" {}:{}", to_string(c.init.type()),
-                        c.stacked >= 0 ? "stacked"
-                        : c.spare >= 0 ? "swapped"
-                                       : "in place");
+                        c.stacked >= 0   ? "stacked"
+                        : c.entered >= 0 ? "stacked before"
+                        : c.spare >= 0   ? "swapped"
+                                         : "in place");
   return text;
 }
 
 std::string line(const ScanStep& s, const std::string& indent) {
-  return fmt::format("scan {}{}, carry{}, {} xs, {} ys\n{}", s.length,
-                     s.reverse ? " reversed" : "", ways(s.carry), s.xs.size(),
+  const std::string parts = s.sliced ? fmt::format(" in {} parts", s.sliced->parts) : "";
+  return fmt::format("scan {}{}{}, carry{}, {} xs, {} ys\n{}", s.length,
+                     s.reverse ? " reversed" : "", parts, ways(s.carry), s.xs.size(),
                      s.ys.size(), block_text(*s.body, indent + "  "));
 }
 

@@ -127,7 +127,8 @@ void Planner::plan_fused(Scope& s, const Group& group) {
   }
   for (const View& v : c.in) read(v, time);
   sums.chain = std::move(c.spec);
-  FusedStep step{group.sums.empty()
+  FusedStep step{sums.chain,
+                 group.sums.empty()
                      ? std::variant<TileProgram, FusedSum>(TileProgram(sums.chain))
                      : FusedSum(std::move(sums)),
                  std::move(c.in),

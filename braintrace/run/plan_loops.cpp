@@ -43,7 +43,7 @@ void Planner::settle_carry(Carry& c, int begin, int end) {
   read(c.init, end);
   write(c.result, begin);
   write(c.result, end);
-  if (c.stacked >= 0 || may_share(c.now, c.next)) return;
+  if (c.stacked >= 0 || c.entered >= 0 || may_share(c.now, c.next)) return;
   const int depth = buffer(c.result).depth;
   const View spare = add_packed(Place::arena, c.result.type(), depth);
   write(spare, begin);
@@ -57,6 +57,16 @@ void Planner::extend_over_loop(const Scope& s, int begin, int end) {
     if (b.depth > s.depth || b.last < begin) continue;
     if (b.last_read >= begin) b.last_read = end;
     if (b.first_write > begin && b.first_write != kNever) b.first_write = begin;
+    b.first = std::min(b.first, begin);
+    b.last = end;
+  }
+}
+
+// Parts of a body run at different turns: no buffer of its own may go on with another's
+// memory.
+void Planner::keep_apart(const Scope& s, int begin, int end) {
+  for (Buffer& b : program_.buffers) {
+    if (b.depth <= s.depth || b.last < begin) continue;
     b.first = std::min(b.first, begin);
     b.last = end;
   }
@@ -87,10 +97,17 @@ void Planner::plan_scan(Scope& s, const Node& n, const lowering::Scan& l) {
     y.buffer = add_buffer(Place::slot, bytes_of(y), s.depth + 1);
     out.push_back(y);
     step.ys.push_back(walk_of(y.buffer, ys));
+    const int number = static_cast<int>(j - l.num_carry);
     for (std::size_t i = 0; i < l.num_carry; ++i) {
-      if (body.outputs()[i] != body.outputs()[j] || step.carry[i].stacked >= 0) continue;
-      step.carry[i].stacked = static_cast<int>(j - l.num_carry);
-      out[i] = nowhere();
+      Carry& c = step.carry[i];
+      if (c.stacked >= 0 || c.entered >= 0) continue;
+      if (body.outputs()[i] == body.outputs()[j]) {
+        c.stacked = number;
+        out[i] = nowhere();
+      } else if (body.inputs()[l.num_consts + i] == body.outputs()[j]) {
+        c.entered = number;
+        out.back() = nowhere();
+      }
     }
   }
   std::vector<bool> spiking;
@@ -99,6 +116,8 @@ void Planner::plan_scan(Scope& s, const Node& n, const lowering::Scan& l) {
   step.body = std::make_unique<Block>(
       plan(body, in, out, {&s, begin, true, spiking_in_body(l, spiking)}));
   const int end = tick();
+  step.sliced = sliced_body(*step.body, step.carry);
+  if (step.sliced) keep_apart(s, begin, end);
   for (Carry& c : step.carry) settle_carry(c, begin, end);
   for (const Walk& w : step.xs) {
     read(w.stacked, begin);

@@ -99,6 +99,7 @@ class Planner {
   Carry add_carry(Scope& s, ValueId init, ValueId result);
   void settle_carry(Carry& c, int begin, int end);
   void extend_over_loop(const Scope& s, int begin, int end);
+  void keep_apart(const Scope& s, int begin, int end);
 
   const View& view(const Scope& s, ValueId v) const;
   // Where a new value goes: its home, or a buffer of its own.

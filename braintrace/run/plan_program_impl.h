@@ -59,6 +59,7 @@ struct FillStep {
 };
 // A chain of element-by-element ops in one pass, perhaps with sums of it.
 struct FusedStep {
+  TileSpec chain;
   std::variant<TileProgram, FusedSum> program;
   std::vector<View> in, out;
   std::vector<const void*> in_memory;  // where the views are in this run
@@ -104,6 +105,7 @@ struct Carry {
   View init, result;  // packed
   int spare = -1;     // the other buffer when a turn may not overwrite what it reads
   int stacked = -1;   // the y that is this value; then `next` is not used
+  int entered = -1;   // the y that is this value before the turn: both lie there
   std::int64_t bytes = 0;
 };
 // A slot that walks along a stacked view.
@@ -112,12 +114,42 @@ struct Walk {
   View stacked;
   std::int64_t stride = 0;  // in bytes
 };
+// Where every buffer is right now.
+struct Frame {
+  std::vector<std::byte*> base;
+  ThreadPool* pool = nullptr;
+  bool profile = false;  // steps note their time
+  std::byte* at(const View& v) const {
+    return base[static_cast<std::size_t>(v.buffer)] +
+           v.offset * static_cast<std::int64_t>(size_of(v.dtype));
+  }
+};
+
+// A loop whose turns work position by position along axis 0 of all they write: parts of
+// the axis run through all turns by themselves, one thread each.
+struct SlicedBody {
+  struct Piece {
+    std::unique_ptr<TileProgram> whole, last;  // of a full part, of the last one
+    std::vector<View> in, out;
+  };
+  std::vector<Piece> pieces;  // one per step of the body
+  std::int64_t size = 0, part = 0, parts = 0;
+  double work_ns = 0;  // of one turn
+  // Of each part: its own slots, and what a piece is given.
+  struct Room {
+    Frame frame;
+    std::vector<const void*> in;
+    std::vector<void*> out;
+  };
+  std::vector<Room> rooms;
+};
 struct ScanStep {
   std::int64_t length = 0;
   bool reverse = false;
   std::vector<Carry> carry;
   std::vector<Walk> xs, ys;
   std::unique_ptr<Block> body;
+  std::optional<SlicedBody> sliced = {};
 };
 struct WhileStep {
   View predicate;
@@ -144,20 +176,15 @@ struct Program {
   std::vector<int> in_place_of;  // by output: the input whose memory it may take, or -1
 };
 
-// Where every buffer is right now.
-struct Frame {
-  std::vector<std::byte*> base;
-  ThreadPool* pool = nullptr;
-  bool profile = false;  // steps note their time
-  std::byte* at(const View& v) const {
-    return base[static_cast<std::size_t>(v.buffer)] +
-           v.offset * static_cast<std::int64_t>(size_of(v.dtype));
-  }
-};
-
 // `outputs[o]` may take over the memory of input i for (i, o) in `in_place`.
 Program make_program(const Graph& g,
                      std::span<const std::pair<std::size_t, std::size_t>> in_place);
+// The body of a loop cut along axis 0, when that is worth it and nothing goes from one
+// part to another. Its own buffers may then not share memory.
+std::optional<SlicedBody> sliced_body(const Block& body, const std::vector<Carry>& carry);
+// Points the slots of a loop at the values of its turn k.
+void set_slots(const ScanStep& s, Frame& f, std::int64_t k);
+void run_sliced(ScanStep& s, Frame& f);
 // Gives arena buffers that live at the same time different places.
 void lay_out_arena(Program& p);
 void run_block(Block& b, Frame& f);

@@ -104,24 +104,42 @@ void advance(const Walk& w, Frame& f, std::int64_t t) {
   slot(f, w.slot) = f.at(w.stacked) + t * w.stride;
 }
 
-// The newest value of a carry, before the slots move on.
-std::byte* newest(const ScanStep& s, const Carry& c, Frame& f, std::int64_t turn) {
-  if (turn == 0) return f.at(c.init);
-  return slot(f,
-              c.stacked >= 0 ? s.ys[static_cast<std::size_t>(c.stacked)].slot : c.next);
+// The place in time of turn k.
+std::int64_t time_of(const ScanStep& s, std::int64_t k) {
+  return s.reverse ? s.length - 1 - k : k;
+}
+
+std::byte* stacked_at(const ScanStep& s, int y, Frame& f, std::int64_t turn) {
+  const Walk& w = s.ys[static_cast<std::size_t>(y)];
+  return f.at(w.stacked) + time_of(s, turn) * w.stride;
+}
+
+// Where a carry is before turn k, and where that turn writes it.
+std::byte* before_turn(const ScanStep& s, const Carry& c, Frame& f, std::int64_t k) {
+  if (c.entered >= 0 && k < s.length) return stacked_at(s, c.entered, f, k);
+  if (k == 0) return f.at(c.init);
+  if (c.stacked >= 0) return stacked_at(s, c.stacked, f, k - 1);
+  return target(c, f, s.length - k);
+}
+std::byte* after_turn(const ScanStep& s, const Carry& c, Frame& f, std::int64_t k) {
+  if (c.entered >= 0 && k + 1 < s.length) return stacked_at(s, c.entered, f, k + 1);
+  return target(c, f, s.length - 1 - k);
 }
 
 void run(ScanStep& s, Frame& f) {
-  for (std::int64_t k = 0; k < s.length; ++k) {
-    const std::int64_t t = s.reverse ? s.length - 1 - k : k;
-    for (const Carry& c : s.carry) slot(f, c.now) = newest(s, c, f, k);
-    for (const Carry& c : s.carry) slot(f, c.next) = target(c, f, s.length - 1 - k);
-    for (const Walk& w : s.xs) advance(w, f, t);
-    for (const Walk& w : s.ys) advance(w, f, t);
-    run_block(*s.body, f);
+  for (const Carry& c : s.carry)
+    if (c.entered >= 0 && s.length > 0)
+      move_bytes(before_turn(s, c, f, 0), f.at(c.init), c.bytes);
+  if (s.sliced) {
+    run_sliced(s, f);
+  } else {
+    for (std::int64_t k = 0; k < s.length; ++k) {
+      set_slots(s, f, k);
+      run_block(*s.body, f);
+    }
   }
   for (const Carry& c : s.carry)
-    move_bytes(f.at(c.result), newest(s, c, f, s.length), c.bytes);
+    move_bytes(f.at(c.result), before_turn(s, c, f, s.length), c.bytes);
 }
 
 bool holds(const View& predicate, const Frame& f) {
@@ -164,6 +182,15 @@ void run_timed(Step& s, Frame& f) {
 }
 
 }  // namespace
+
+void set_slots(const ScanStep& s, Frame& f, std::int64_t k) {
+  for (const Carry& c : s.carry) {
+    slot(f, c.now) = before_turn(s, c, f, k);
+    slot(f, c.next) = after_turn(s, c, f, k);
+  }
+  for (const Walk& w : s.xs) advance(w, f, time_of(s, k));
+  for (const Walk& w : s.ys) advance(w, f, time_of(s, k));
+}
 
 void run_block(Block& b, Frame& f) {
   if (f.profile) {
