@@ -19,8 +19,8 @@ say "A GRU learns to integrate, online, with D_RTRL"
 "$braintrace" train --checkpoint "$folder/gru.safetensors" --report "$folder/gru.html"
 
 say "A spiking network learns to compare what it saw before a delay, with pp_prop"
-"$braintrace" train --task delayed_match --model lif --algorithm pp_prop --hidden 64 --lr 0.005 \
-  --checkpoint "$folder/lif.safetensors" --report "$folder/lif.html"
+"$braintrace" train --task delayed_match --checkpoint "$folder/lif.safetensors" \
+  --report "$folder/lif.html"
 
 say "How good were the GRU's gradients? Its certificate against back-propagation"
 "$braintrace" verify --checkpoint "$folder/gru.safetensors"

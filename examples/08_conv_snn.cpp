@@ -47,7 +47,7 @@ judge::Outcome train(std::uint64_t seed) {
   Net model(task.shape().features, 4, 64, task.shape().outputs);
   Learner learner = compile(model, pp_prop{.decay_or_rank = 0.9}, judge::example(task),
                             judge::options(seed));
-  return judge::learn(learner, task, Optimizer(Adam{.lr = 1e-2}, {.clip_norm = 1}), 300);
+  return judge::learn(learner, task, Optimizer(Adam{.lr = 5e-3}, {.clip_norm = 1}), 400);
 }
 
 int main() { return judge::run(train); }

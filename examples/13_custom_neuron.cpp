@@ -65,7 +65,8 @@ judge::Outcome train(std::uint64_t seed) {
   Net model(task.shape().features, 64, task.shape().outputs);
   Learner learner = compile(model, pp_prop{.decay_or_rank = 0.95}, judge::example(task),
                             judge::options(seed));
-  return judge::learn(learner, task, Optimizer(Adam{.lr = 5e-3}, {.clip_norm = 1}), 120);
+  const OptimizerOptions steady{.clip_norm = 1, .schedule = schedule::cosine(5e-3, 80)};
+  return judge::learn(learner, task, Optimizer(Adam{}, steady), 80);
 }
 
 int main() { return judge::run(train); }

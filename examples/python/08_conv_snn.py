@@ -29,7 +29,7 @@ def train(seed):
     model = Net(task.features, 4, 64, task.outputs)
     learner = bt.compile(model, bt.pp_prop, bt.zeros((judge.BATCH, task.features)),
                          batch_size=judge.BATCH, seed=seed, decay_or_rank=0.9)
-    return judge.learn(learner, task, bt.Adam(lr=1e-2, clip_norm=1.0), batches=300)
+    return judge.learn(learner, task, bt.Adam(lr=5e-3, clip_norm=1.0), batches=400)
 
 
 judge.main(train)

@@ -47,7 +47,8 @@ def train(seed):
     model = Net(task.features, 64, task.outputs)
     learner = bt.compile(model, bt.pp_prop, bt.zeros((judge.BATCH, task.features)),
                          batch_size=judge.BATCH, seed=seed, decay_or_rank=0.95)
-    return judge.learn(learner, task, bt.Adam(lr=5e-3, clip_norm=1.0), batches=120)
+    steady = bt.Adam(schedule=bt.schedule.cosine(5e-3, 80), clip_norm=1.0)
+    return judge.learn(learner, task, steady, batches=80)
 
 
 judge.main(train)
