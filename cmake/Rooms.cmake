@@ -5,7 +5,7 @@ target_link_libraries(bt_room_headers PUBLIC fmt::fmt)
 target_precompile_headers(bt_room_headers PRIVATE
   <algorithm> <functional> <map> <memory> <set> <string> <vector> <fmt/format.h>
   ${PROJECT_SOURCE_DIR}/braintrace/ir/op_def.h)
-# Tests check values, not speed: they are compiled without optimisation.
+# Tests check values, not speed: all but the longest are compiled without optimisation.
 add_library(bt_test_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/headers.cpp)
 target_include_directories(bt_test_headers PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(bt_test_headers PUBLIC fmt::fmt)
@@ -84,16 +84,20 @@ endfunction()
 
 add_library(bt_doctest_main OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
 
-# A doctest program with one ctest entry per test case, labelled with its room.
+# A doctest program with one ctest entry per test case, labelled with its room. Tests are
+# compiled without optimisation, and of what the library instantiates as well (vectors) the
+# linker keeps their slow copies; OPTIMIZED: for programs that run long.
 function(bt_test_program name)
-  cmake_parse_arguments(PROG "" "" "SOURCES;LABELS;LIBS" ${ARGN})
+  cmake_parse_arguments(PROG "OPTIMIZED" "" "SOURCES;LABELS;LIBS" ${ARGN})
   # An object library, because executables are compiled as -fPIE and the headers as -fPIC.
   add_library(${name}_objects OBJECT EXCLUDE_FROM_ALL ${PROG_SOURCES})
   target_link_libraries(${name}_objects PUBLIC braintrace ${PROG_LIBS})
-  target_compile_options(${name}_objects PRIVATE -O0)
   target_compile_definitions(${name}_objects PRIVATE
                              BT_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
-  target_precompile_headers(${name}_objects REUSE_FROM bt_test_headers)
+  if(NOT PROG_OPTIMIZED)
+    target_compile_options(${name}_objects PRIVATE -O0)
+    target_precompile_headers(${name}_objects REUSE_FROM bt_test_headers)
+  endif()
   add_executable(${name} $<TARGET_OBJECTS:${name}_objects> $<TARGET_OBJECTS:bt_doctest_main>)
   target_link_libraries(${name} PRIVATE braintrace ${PROG_LIBS})
   set_property(GLOBAL APPEND PROPERTY BT_TEST_PROGRAMS ${name})
