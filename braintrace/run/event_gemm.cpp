@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "braintrace/run/event_kernels_impl.h"
+#include "braintrace/run/gemm_impl.h"
 #include "braintrace/run/thread_pool.h"
 
 namespace braintrace {
@@ -55,15 +56,42 @@ const void* next_block(const GemmSpec& s, const void* b, std::int64_t i,
   return past(b, cut * kEventDepth * s.b.row + from, s.dtype);
 }
 
+// Who works on one matrix: all threads, or one of them with its scratch.
+struct AllThreads {
+  ThreadPool& pool;
+  std::byte* room() const { return pool.scratch(0); }
+  template <class F>
+  void share(bool many, std::int64_t count, const F& task) const {
+    pool.for_tiles_if(many, count, [&](std::int64_t i, int) { task(i); });
+  }
+  void dense(const GemmSpec& s, const void* a, const void* b, void* c,
+             const void* bias) const {
+    gemm(s, a, b, c, pool, bias);
+  }
+};
+struct OneThread {
+  std::byte* scratch;
+  std::byte* room() const { return scratch; }
+  template <class F>
+  void share(bool, std::int64_t count, const F& task) const {
+    for (std::int64_t i = 0; i < count; ++i) task(i);
+  }
+  void dense(const GemmSpec& s, const void* a, const void* b, void* c,
+             const void* bias) const {
+    gemm_serial(s, a, b, c, bias, scratch);
+  }
+};
+
 // The part of k from `from` on, `k` long; its first use of C when from is 0.
-void run_part(const GemmSpec& s, const void* a, const void* b, void* c, ThreadPool& pool,
+template <class Team>
+void run_part(const GemmSpec& s, const void* a, const void* b, void* c, const Team& team,
               const void* bias, std::int64_t from, std::int64_t k) {
-  const Lists lists(s.m, pool.scratch(0));
+  const Lists lists(s.m, team.room());
   const std::int64_t cuts = divided_up(k, kEventDepth);
   const void* left = past(a, from * s.a.col, s.dtype);
   const void* right = past(b, from * s.b.row, s.dtype);
   const bool many = static_cast<double>(s.m * k) > kSharedWork;
-  pool.for_tiles_if(many, cuts, [&](std::int64_t i, int) {
+  team.share(many, cuts, [&](std::int64_t i) {
     const std::int64_t q = i * kEventDepth;
     list_events(s.dtype, s, past(left, q * s.a.col, s.dtype),
                 std::min(kEventDepth, k - q), lists.of_cut(i));
@@ -73,42 +101,55 @@ void run_part(const GemmSpec& s, const void* a, const void* b, void* c, ThreadPo
     GemmSpec rest = s;
     rest.k = k;
     if (from > 0) rest.beta = 1;
-    return gemm(rest, left, right, c, pool, from > 0 ? nullptr : bias);
+    return team.dense(rest, left, right, c, from > 0 ? nullptr : bias);
   }
   const double work = 0.06 * found * static_cast<double>(s.n);
-  pool.for_tiles_if(
-      work > kSharedWork, divided_up(s.n, kEventColumns), [&](std::int64_t t, int) {
-        const std::int64_t column = t * kEventColumns;
-        EventProduct p{.m = s.m,
-                       .columns = std::min(kEventColumns, s.n - column),
-                       .a_strides = s.a,
-                       .b_row = s.b.row,
-                       .c_row = s.c.row,
-                       .bias = bias == nullptr ? nullptr : past(bias, column, s.dtype),
-                       .alpha = s.alpha,
-                       .beta = s.beta};
-        p.c = const_cast<std::byte*>(past(c, column, s.dtype));
-        for (std::int64_t i = 0; i < cuts; ++i) {
-          const std::int64_t q = i * kEventDepth;
-          p.a = past(left, q * s.a.col, s.dtype);
-          p.b = past(right, q * s.b.row + column, s.dtype);
-          p.next_b = next_block(s, right, i, k / kEventDepth, column);
-          p.first = from == 0 && i == 0;
-          add_events(s.dtype, p, lists.of_cut(i));
-        }
-      });
+  team.share(work > kSharedWork, divided_up(s.n, kEventColumns), [&](std::int64_t t) {
+    const std::int64_t column = t * kEventColumns;
+    EventProduct p{.m = s.m,
+                   .columns = std::min(kEventColumns, s.n - column),
+                   .a_strides = s.a,
+                   .b_row = s.b.row,
+                   .c_row = s.c.row,
+                   .bias = bias == nullptr ? nullptr : past(bias, column, s.dtype),
+                   .alpha = s.alpha,
+                   .beta = s.beta};
+    p.c = const_cast<std::byte*>(past(c, column, s.dtype));
+    for (std::int64_t i = 0; i < cuts; ++i) {
+      const std::int64_t q = i * kEventDepth;
+      p.a = past(left, q * s.a.col, s.dtype);
+      p.b = past(right, q * s.b.row + column, s.dtype);
+      p.next_b = next_block(s, right, i, k / kEventDepth, column);
+      p.first = from == 0 && i == 0;
+      add_events(s.dtype, p, lists.of_cut(i));
+    }
+  });
+}
+
+template <class Team>
+void run_matrix(const GemmSpec& s, const void* a, const void* b, void* c,
+                const Team& team, const void* bias) {
+  const std::int64_t part = Lists::capacity(s.m) * kEventDepth;
+  for (std::int64_t from = 0; from < s.k; from += part)
+    run_part(s, a, b, c, team, bias, from, std::min(part, s.k - from));
 }
 
 }  // namespace
 
 void gemm_events(const GemmSpec& s, const void* a, const void* b, void* c,
                  ThreadPool& pool, const void* bias) {
-  const std::int64_t part = Lists::capacity(s.m) * kEventDepth;
-  const bool fits = is_float(s.dtype) && s.batch == 1 && s.b.col == 1 && s.c.col == 1 &&
-                    s.m > 0 && s.n > 0 && s.k > 0 && part > 0;
+  const bool fits = is_float(s.dtype) && s.b.col == 1 && s.c.col == 1 && s.m > 0 &&
+                    s.n > 0 && s.k > 0 && Lists::capacity(s.m) > 0;
   if (!fits) return gemm(s, a, b, c, pool, bias);
-  for (std::int64_t from = 0; from < s.k; from += part)
-    run_part(s, a, b, c, pool, bias, from, std::min(part, s.k - from));
+  if (s.batch == 1) return run_matrix(s, a, b, c, AllThreads{pool}, bias);
+  GemmSpec one = s;
+  one.batch = 1;
+  pool.for_tiles_if(
+      kEventDensity * gemm_ns(s) > kSharedWork, s.batch, [&](std::int64_t i, int worker) {
+        void* to = const_cast<std::byte*>(past(c, i * s.c.batch, s.dtype));
+        run_matrix(one, past(a, i * s.a.batch, s.dtype), past(b, i * s.b.batch, s.dtype),
+                   to, OneThread{pool.scratch(worker)}, bias);
+      });
 }
 
 }  // namespace braintrace

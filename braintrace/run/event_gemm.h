@@ -6,10 +6,10 @@
 namespace braintrace {
 
 // As gemm. Lists the nonzeros of A first: below the break-even density it adds rows of B
-// for them, otherwise it is gemm; a long k is decided part by part. The choice hangs on A
-// alone, so the same A gives the same bits at any number of threads. Zeros of A then do
-// not meet infinities of B. Needs: f32 or f64, unit column strides in B and C, no batch;
-// otherwise it is gemm.
+// for them, otherwise it is gemm; each matrix of a batch, and a long k part by part, is
+// decided by itself. The choice hangs on A alone, so the same A gives the same bits at
+// any number of threads. Zeros of A then do not meet infinities of B. Needs: f32 or f64,
+// unit column strides in B and C; otherwise it is gemm.
 void gemm_events(const GemmSpec& spec, const void* a, const void* b, void* c,
                  ThreadPool& pool, const void* bias = nullptr);
 

@@ -238,6 +238,21 @@ TEST_CASE("sparse left factors give the product, below and above the break-even"
     }
 }
 
+TEST_CASE("each matrix of a batch is decided by itself") {
+  ThreadPool one(1), three(3);
+  for (const Lies how : {Lies::by_row, Lies::by_column}) {
+    Problem<double> p({.m = 83, .n = 70, .k = 50, .batch = 9, .alpha = 2, .beta = 0.5},
+                      how, Lies::by_row, Lies::by_row, 0.9);
+    for (std::int64_t i = 0; i < 83 * 50; ++i)
+      p.a[static_cast<std::size_t>(4 * p.s.a.batch + i)] = 0.25;  // the fifth is full
+    std::vector<double> c = p.c, d = p.c;
+    gemm_events(p.s, p.a.data(), p.b.data(), c.data(), one, p.bias.data());
+    gemm_events(p.s, p.a.data(), p.b.data(), d.data(), three, p.bias.data());
+    CHECK(worst(p, c, true) < tol::f64);
+    CHECK(c == d);
+  }
+}
+
 TEST_CASE("spikes give the bits of other events") {
   ThreadPool one(1), two(2);
   for (const Lies how : {Lies::by_row, Lies::by_column}) {

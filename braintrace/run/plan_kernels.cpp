@@ -226,7 +226,7 @@ void Planner::plan_gemm(Scope& s, const Node& n, lowering::Gemm l) {
                 .c = out};
   if (n.inputs.size() > 2) step.bias = packed(s, view(s, n.inputs[2]), tick());
   step.events = s.spiking[n.inputs[0].index] && step.spec.n >= kEventColumns &&
-                step.spec.b.col == 1 && step.spec.c.col == 1 && step.spec.batch == 1;
+                step.spec.b.col == 1 && step.spec.c.col == 1;
   if (!step.events) pack_invariant(s, step);
   const int time = tick();
   read(step.a, time);
