@@ -11,7 +11,8 @@ namespace {
 using namespace py::literals;
 
 SmoothingFactor factor_of(py::handle h) {
-  if (PyBool_Check(h.ptr())) throw py::type_error("decay_or_rank must be a number");
+  if (PyBool_Check(h.ptr()))
+    throw UserError(ErrorKind::type, "decay_or_rank must be a number");
   if (PyLong_Check(h.ptr())) return {h.cast<std::int64_t>()};
   return {h.cast<double>()};
 }
@@ -61,7 +62,7 @@ AlgorithmArgs args_of(const py::dict& given) {
     else if (name == "vjp_method")
       a.vjp_method = vjp_method_from_string(value.cast<std::string>());
     else
-      throw py::type_error("no argument '" + name + "' of a learning rule");
+      throw UserError(ErrorKind::type, "no argument '" + name + "' of a learning rule");
   }
   return a;
 }

@@ -27,7 +27,8 @@ py::tuple scan_python(const py::function& f, const py::object& init, const py::o
     Values new_carry, ys;
     const Tree t = flatten(result[0], new_carry);
     if (!same_structure(t, carry_tree))
-      throw py::type_error("scan: f must return a carry of the structure it was given");
+      throw UserError(ErrorKind::type,
+                      "scan: f must return a carry of the structure it was given");
     out_tree = flatten(result[1], ys);
     return append(std::move(new_carry), ys);
   };
@@ -45,7 +46,8 @@ py::object while_python(const py::function& condition, const py::function& body,
   const auto step = [&](const Values& in) {
     Values out;
     if (!same_structure(flatten(body(unflatten(tree, in)), out), tree))
-      throw py::type_error("while_loop: body must return the structure it was given");
+      throw UserError(ErrorKind::type,
+                      "while_loop: body must return the structure it was given");
     return out;
   };
   return unflatten(tree, while_loop(test, step, carry));

@@ -195,7 +195,7 @@ LearnerOptions learner_options(const py::dict& given) {
       continue;
     else if (!py::isinstance<py::str>(value) ||
              !set_option(o.learning, name, value.cast<std::string>()))
-      throw py::type_error(fmt::format("compile: no option '{}'", name));
+      throw UserError(ErrorKind::type, fmt::format("compile: no option '{}'", name));
   }
   return o;
 }

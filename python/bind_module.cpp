@@ -74,13 +74,13 @@ py::object set_training(const py::object& o, bool mode) {
 
 nn::Neuron& neuron_of(const py::object& o) {
   auto* n = dynamic_cast<nn::Neuron*>(o.cast<ModuleRef&>().layer.get());
-  if (n == nullptr) throw py::type_error("expected a neuron");
+  if (n == nullptr) throw UserError(ErrorKind::type, "expected a neuron");
   return *n;
 }
 
 nn::Synapse& synapse_of(const py::object& o) {
   auto* s = dynamic_cast<nn::Synapse*>(o.cast<ModuleRef&>().layer.get());
-  if (s == nullptr) throw py::type_error("expected a synapse");
+  if (s == nullptr) throw UserError(ErrorKind::type, "expected a synapse");
   return *s;
 }
 

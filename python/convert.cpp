@@ -74,8 +74,9 @@ py::array as_numpy(py::handle h) {
   py::array a = py::array::ensure(h);
   if (!a) {
     PyErr_Clear();
-    throw py::type_error(fmt::format("expected an array or numbers, got {}",
-                                     py::str(py::type::of(h)).cast<std::string>()));
+    throw UserError(ErrorKind::type,
+                    fmt::format("expected an array or numbers, got {}",
+                                py::str(py::type::of(h)).cast<std::string>()));
   }
   return a;
 }
@@ -87,10 +88,10 @@ Array import(py::handle h, bool keep_width) {
   bool exact = false;
   const std::optional<DType> dtype = dtype_of_numpy(name, &exact);
   if (!dtype)
-    throw py::type_error(
-        fmt::format("arrays of {} are not supported; there are float32, "
-                    "float64, int32 and bool",
-                    name));
+    throw UserError(ErrorKind::type,
+                    fmt::format("arrays of {} are not supported; there are float32, "
+                                "float64, int32 and bool",
+                                name));
   DType want = *dtype;
   if (is_float(want) && !keep_width) want = default_float();
   if (!exact && want == DType::i32) require_fits(a);
@@ -169,7 +170,7 @@ DType to_dtype(py::handle h) {
   bool exact = false;
   const std::string name = py::str(dtype.attr("name"));
   const auto d = dtype_of_numpy(name, &exact);
-  if (!d) throw py::type_error("no element type " + name);
+  if (!d) throw UserError(ErrorKind::type, "no element type " + name);
   return *d;
 }
 

@@ -30,7 +30,7 @@ ControlFlowPolicy policy_of(const py::dict& d) {
     else if (name == "fixpoint_iteration_limit")
       p.fixpoint_iteration_limit = value.cast<std::int64_t>();
     else
-      throw py::type_error("control_flow has no knob '" + name + "'");
+      throw UserError(ErrorKind::type, "control_flow has no knob '" + name + "'");
   }
   validate(p);
   return p;
@@ -82,11 +82,13 @@ CompileOptions compile_options(const py::dict& keywords) {
     const auto name = key.cast<std::string>();
     if (name == "compat") continue;
     if (!set_compile_option(o, name, py::reinterpret_borrow<py::object>(value)))
-      throw py::type_error(fmt::format(
-          "compile: no option '{}'; there are compat, include_hidden_perturb, "
-          "include_recurrent_mixing, sparse_n, snap_max_jacobian_elements, batched, "
-          "control_flow, {}",
-          name, fmt::join(option_names(), ", ")));
+      throw UserError(
+          ErrorKind::type,
+          fmt::format(
+              "compile: no option '{}'; there are compat, include_hidden_perturb, "
+              "include_recurrent_mixing, sparse_n, snap_max_jacobian_elements, batched, "
+              "control_flow, {}",
+              name, fmt::join(option_names(), ", ")));
   }
   return o;
 }

@@ -69,7 +69,8 @@ Made make_std(Reader& r) {
 
 Neuron& as_neuron(Module* m) {
   auto* n = dynamic_cast<Neuron*>(m);
-  if (n == nullptr) throw py::type_error("post must be a neuron of braintrace_cpp.nn");
+  if (n == nullptr)
+    throw UserError(ErrorKind::type, "post must be a neuron of braintrace_cpp.nn");
   return *n;
 }
 
@@ -104,7 +105,7 @@ Made make_align_post(Reader& r) {
   const auto held = module_of(synapse);
   auto* s = dynamic_cast<Synapse*>(held.get());
   if (s == nullptr)
-    throw py::type_error("synapse must be a synapse of braintrace_cpp.nn");
+    throw UserError(ErrorKind::type, "synapse must be a synapse of braintrace_cpp.nn");
   return r.own<AlignPost>(as_neuron(post), std::make_unique<BorrowedSynapse>(*s, held),
                           output.cast<SynapseOutput>(), label);
 }
@@ -114,7 +115,7 @@ Made make_align_post_proj(Reader& r) {
   Module* synapse = r.module("synapse");
   r.done();
   auto* s = dynamic_cast<AlignPost*>(synapse);
-  if (s == nullptr) throw py::type_error("synapse must be an AlignPost");
+  if (s == nullptr) throw UserError(ErrorKind::type, "synapse must be an AlignPost");
   return r.own<AlignPostProj>(*comm, *s);
 }
 

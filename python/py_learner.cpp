@@ -128,7 +128,8 @@ TracedFn traced_function(const py::function& f, const Tree& args, bool has_aux,
     if (!has_aux) return LossResult{to_value(out), {}};
     const auto pair = py::reinterpret_borrow<py::sequence>(out);
     if (!py::isinstance<py::sequence>(out) || pair.size() != 2)
-      throw py::type_error("with has_aux=True the function must return (loss, aux)");
+      throw UserError(ErrorKind::type,
+                      "with has_aux=True the function must return (loss, aux)");
     LossResult r{to_value(pair[0]), {}};
     aux = flatten(py::object(pair[1]), r.results);
     return r;

@@ -3,6 +3,7 @@
 
 #include "convert.h"
 #include "layers.h"
+#include <fmt/format.h>
 
 namespace braintrace::python {
 namespace {
@@ -111,9 +112,18 @@ std::vector<Value> PyModule::update_all(const std::vector<Value>& inputs) {
 bool is_module(py::handle h) { return py::isinstance<ModuleRef>(h); }
 
 std::shared_ptr<Module> module_of(py::handle h) {
-  if (!is_module(h))
-    throw py::type_error("expected a Module, got " +
-                         py::str(py::type::of(h)).cast<std::string>());
+  if (!is_module(h)) {
+    const auto name = [](py::handle type) {
+      return type.attr("__name__").cast<std::string>();
+    };
+    const bool is_class = PyType_Check(h.ptr()) != 0;
+    throw UserError(
+        ErrorKind::type,
+        is_class ? fmt::format("expected a model, got the class {0}; make one: "
+                               "{0}(...)",
+                               name(h))
+                 : fmt::format("expected a model, got a {}", name(py::type::of(h))));
+  }
   const auto& ref = h.cast<const ModuleRef&>();
   if (ref.layer && !overrides_update(h)) return ref.layer;
   return std::make_shared<PyModule>(py::reinterpret_borrow<py::object>(h), ref.layer);

@@ -23,7 +23,8 @@ std::optional<py::object> Reader::next(const char* name,
   const bool by_name = kwargs_.contains(name);
   if (position_ < args_.size()) {
     if (by_name)
-      throw py::type_error(fmt::format("{}() got multiple values for '{}'", who_, name));
+      throw UserError(ErrorKind::type,
+                      fmt::format("{}() got multiple values for '{}'", who_, name));
     return args_[position_++];
   }
   if (!by_name) return std::nullopt;
@@ -35,7 +36,8 @@ py::object Reader::required(const char* name) {
   const auto o = next(name, "");
   if (o) return *o;
   if (describing_) return py::none();
-  throw py::type_error(fmt::format("{}() is missing its argument '{}'", who_, name));
+  throw UserError(ErrorKind::type,
+                  fmt::format("{}() is missing its argument '{}'", who_, name));
 }
 
 std::int64_t Reader::integer(const char* name) {
@@ -170,15 +172,17 @@ void Reader::take(const char* name, py::object& field) {
 void Reader::done() {
   if (describing_) throw Described{"(" + signature_ + ")"};
   if (position_ < args_.size())
-    throw py::type_error(fmt::format("{}({}) got {} positional arguments too many", who_,
-                                     signature_, args_.size() - position_));
+    throw UserError(ErrorKind::type,
+                    fmt::format("{}({}) got {} positional arguments too many", who_,
+                                signature_, args_.size() - position_));
   if (named_ == kwargs_.size()) return;
   const std::string known = ", " + signature_ + ",";
   for (const auto& [key, value] : kwargs_) {
     const auto name = key.cast<std::string>();
     if (known.find(", " + name + "=") == known.npos &&
         known.find(", " + name + ",") == known.npos)
-      throw py::type_error(
+      throw UserError(
+          ErrorKind::type,
           fmt::format("{}() has no argument '{}'; there are {}", who_, name, signature_));
   }
 }
