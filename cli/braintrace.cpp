@@ -87,6 +87,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
     const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
+    if (argc == 1)
+      return complain(kWrongUse,
+                      fmt::format("give a command: {}; or --help", names_of(commands)));
     return complain(kWrongUse, unknown
                                    ? fmt::format("unknown command '{}'; there are: {}",
                                                  argv[1], names_of(commands))

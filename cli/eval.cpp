@@ -67,7 +67,7 @@ Command add_eval(CLI::App& app) {
   const CLI::Validator size = at_least_one();
   c->add_option("--samples", r->samples, "how many")->check(size)->capture_default_str();
   c->add_option("--first", r->first, "number of the first sample")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->check(whole_number(0, std::int64_t{1} << 31))
       ->capture_default_str();
   c->add_option("--threads", r->threads, "0: as the environment says")
       ->capture_default_str();

@@ -117,7 +117,7 @@ Command add_export(CLI::App& app) {
       ->check(one_of(optimizer_names()))
       ->capture_default_str();
   c->add_option("--lr", r->rule.lr, "learning rate; 0: gradients only")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->check(positive_number(Zero::allowed))
       ->capture_default_str();
   c->add_option("--checkpoint", r->checkpoint,
                 "model, rule and weights of what braintrace train saved");

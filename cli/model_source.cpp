@@ -27,14 +27,11 @@ struct Input {
 // The JSON object behind a request. A kind becomes {"kind": ...}.
 json source_of(const ModelRequest& request) {
   if (is_model_file(request.model)) return model_file(request.model);
-  const std::vector<std::string> kinds = nn::model_kinds(),
-                                 names = nn::sized_model_names();
   const std::string& model = request.model;
+  require_model(model);
+  const std::vector<std::string> names = nn::sized_model_names();
   if (std::find(names.begin(), names.end(), model) != names.end())
     return json::parse(nn::sized_model(model, request.sizes));
-  BT_REQUIRE(std::find(kinds.begin(), kinds.end(), model) != kinds.end(),
-             fmt::format("unknown model '{}'; known: {}, {}; or give a file.json", model,
-                         fmt::join(names, ", "), fmt::join(kinds, ", ")));
   return {{"kind", model}};
 }
 
@@ -147,6 +144,16 @@ void add_model_options(CLI::App& app, ModelRequest& r) {
       ->delimiter(' ');
   app.add_option("--batch", r.batch, "samples at a time (none: no batch axis)")
       ->check(CLI::Range(1, 1 << 20).description(""));
+}
+
+void require_model(const std::string& model) {
+  if (is_model_file(model)) return;
+  const std::vector<std::string> kinds = nn::model_kinds(),
+                                 names = nn::sized_model_names();
+  for (const auto& known : {names, kinds})
+    if (std::find(known.begin(), known.end(), model) != known.end()) return;
+  throw UserError(fmt::format("unknown model '{}'; known: {}, {}; or give a file.json",
+                              model, fmt::join(names, ", "), fmt::join(kinds, ", ")));
 }
 
 bool is_model_file(const std::string& model) {

@@ -33,6 +33,7 @@ struct LoadedModel {
 void add_model_options(CLI::App& app, ModelRequest& request);
 
 bool is_model_file(const std::string& model);
+void require_model(const std::string& model);        // UserError lists what there is
 nlohmann::json model_file(const std::string& file);  // UserError unless a JSON object
 
 // UserError when there is no such kind or file, or the shape of an input is not known.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run_request.h"
 
+#include <cmath>
+
 #include "model_source.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,8 +30,31 @@ std::pair<std::string, std::string> name_and_value(const char* option,
 
 }  // namespace
 
-CLI::Validator at_least_one() {
-  return CLI::Range(std::int64_t{1}, std::int64_t{1} << 31).description("");
+CLI::Validator at_least_one() { return whole_number(1, std::int64_t{1} << 31); }
+
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        std::int64_t n = 0;
+        const bool fits = CLI::detail::lexical_cast(text, n) && n >= least && n <= most;
+        return fits ? std::string()
+                    : fmt::format("must be a whole number from {} to {}, got '{}'", least,
+                                  most, text);
+      },
+      "");
+}
+
+CLI::Validator positive_number(Zero zero) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        double v = 0;
+        const bool fits = CLI::detail::lexical_cast(text, v) && std::isfinite(v) &&
+                          (v > 0 || (v == 0 && zero == Zero::allowed));
+        return fits ? std::string()
+                    : fmt::format("must be a positive number{}, got '{}'",
+                                  zero == Zero::allowed ? " or 0" : "", text);
+      },
+      "");
 }
 
 CLI::Validator one_of(const std::vector<std::string>& names) {
@@ -76,10 +101,10 @@ void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted) {
         ->check(one_of(optimizer_names()))
         ->capture_default_str();
     app.add_option("--lr", r.lr, "learning rate")
-        ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+        ->check(positive_number())
         ->capture_default_str();
     app.add_option("--clip-norm", r.clip_norm, "largest norm of a gradient; 0: any")
-        ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+        ->check(positive_number(Zero::allowed))
         ->capture_default_str();
     app.add_option("--update", r.update,
                    "weights move once per sequence, or at every step")
@@ -152,6 +177,7 @@ Task task_of(const RunRequest& r) {
 }
 
 std::string model_text(const RunRequest& r, const Task& task) {
+  require_model(r.model);
   if (!is_model_file(r.model))
     return nn::sized_model(r.model, {.n_in = task.shape().features,
                                      .n_rec = r.hidden,

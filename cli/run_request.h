@@ -35,6 +35,9 @@ struct RunOptionsWanted {
 };
 // Validators that leave the help text alone.
 CLI::Validator at_least_one();
+CLI::Validator whole_number(std::int64_t least, std::int64_t most);
+enum class Zero { refused, allowed };
+CLI::Validator positive_number(Zero zero = Zero::refused);
 CLI::Validator one_of(const std::vector<std::string>& names);
 void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted = {});
 

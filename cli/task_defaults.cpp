@@ -11,6 +11,7 @@ struct TaskDefaults {
   std::int64_t hidden;
   double lr;
   std::int64_t epochs;
+  double decay = 0.9;  // of pp_prop
 };
 
 // Settings that beat the best constant for seeds 0 to 4 (tests/cli_runs_test.py runs
@@ -21,8 +22,8 @@ constexpr TaskDefaults kDefaults[] = {
     {"delayed_match", "lif", "pp_prop", 64, 0.003, 20},
     {"adding", "gru", "d_rtrl", 32, 0.01, 10},
     {"digits", "gru", "d_rtrl", 64, 0.01, 15},
-    {"evidence", "lif", "pp_prop", 64, 0.003, 10},
-    {"pattern", "gru", "d_rtrl", 64, 0.01, 20},
+    {"evidence", "lif", "pp_prop", 64, 0.003, 10, 0.98},
+    {"pattern", "gru", "d_rtrl", 64, 0.005, 40},
     {"text", "gru", "d_rtrl", 64, 0.003, 8},
 };
 
@@ -41,6 +42,7 @@ void suit_task(RunRequest& r, const CLI::App& app) {
     if (!given("--algorithm")) r.algorithm = d.algorithm;
     if (!given("--hidden")) r.hidden = d.hidden;
     if (!given("--lr")) r.lr = d.lr;
+    if (!given("--decay")) r.decay = d.decay;
   }
 }
 

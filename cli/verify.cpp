@@ -88,7 +88,7 @@ Command add_verify(CLI::App& app) {
       ->check(at_least_one())
       ->capture_default_str();
   c->add_option("--tolerance", r->tolerance, "relative error an exact parameter may have")
-      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+      ->check(positive_number())
       ->capture_default_str();
   c->add_flag("--json", r->json, "one JSON object instead of text");
   return {c, [r, c] {

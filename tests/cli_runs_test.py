@@ -145,6 +145,14 @@ class Train(Case):
         file.write_text('{"kind": "single_rnn", "n_in": 7, "n_rec": 5, "n_out": 1}')
         self.refuses(2, "", "train", *SMALL, "--model", str(file))
 
+    def test_mistakes_are_named(self):
+        for message, arguments in (
+                ("give a command: show, train", []),
+                ("--lr: must be a positive number, got 'x'", ["train", "--lr", "x"]),
+                ("--hidden: must be a whole number from 1", ["train", "--hidden", "0"]),
+                ("unknown model 'gr'; known: gru, ", ["train", "--model", "gr"])):
+            self.refuses(2, message, *arguments)
+
     def test_a_bar_in_a_terminal(self):
         leader, follower = pty.openpty()
         done = subprocess.Popen([PROGRAM, "train", *SMALL, "--epochs", "3"], stderr=follower,
@@ -164,7 +172,7 @@ class Train(Case):
 
     def test_refusals(self):
         for code, message, arguments in (
-                (2, "unknown kind 'nope'", ["--model", "nope"]),
+                (2, "unknown model 'nope'", ["--model", "nope"]),
                 (2, "no algorithm 'nope'", ["--algorithm", "nope"]),
                 (2, "--task", ["--task", "nope"]),
                 (2, "--lr", ["--lr", "-1"]),
