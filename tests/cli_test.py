@@ -161,7 +161,7 @@ class Refusals(Cli):
             self.assertIn(key, result)
 
     def test_no_command_is_exit_code_2(self):
-        self.refuses(2, "subcommand")
+        self.refuses(2, "give a command: show, train")
         self.refuses(2, "unknown command 'paint'; there are: show, train, ", "paint")
 
     def test_a_model_that_does_not_compile_is_exit_code_1(self):
