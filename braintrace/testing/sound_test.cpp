@@ -218,6 +218,11 @@ TEST_CASE("what passes a loop of unknown length is credited in the newest step")
   });
   m.hidden("h", {4}).param("w", {4, 4});
   check(m);
+  // Rules whose windows need reverse mode through the loop refuse; no other does.
+  for (const std::string& note : check_rules("", subject_of(m, {4}), 5, 3).notes) {
+    CAPTURE(note);
+    CHECK((note.starts_with("UORO refuses") || note.starts_with("DNI refuses")));
+  }
 }
 
 TEST_CASE("outputs made of old states are exact where the rule is") {
