@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trainable ops: their weights take part in eligibility traces.
 #include "convert.h"
+#include <fmt/format.h>
 
 namespace braintrace::python {
 namespace {
@@ -33,27 +34,52 @@ ConvGeometry geometry(const std::optional<Size>& strides,
   return g;
 }
 
+// Lists and integer arrays of any width.
+IndexList to_indices(std::string_view who, std::string_view name, const Array& a) {
+  if (a.shape() == Shape{0}) return {};
+  BT_REQUIRE_KIND(a.dtype() == DType::i32 && a.rank() == 1, ErrorKind::type,
+                  fmt::format("{}: {} must be a list of integers, got {}{}", who, name,
+                              to_string(a.dtype()), to_string(a.shape())));
+  return IndexList(a);
+}
+
+template <auto make>
+auto from_lists(const char* who, const char* first, const char* second) {
+  return [=](std::int64_t in, std::int64_t out, const Array& a, const Array& b) {
+    return make(in, out, to_indices(who, first, a), to_indices(who, second, b));
+  };
+}
+
 void def_sparse(py::module_& m) {
   py::class_<SparseStructure>(m, "SparseStructure",
                               "Which input feeds which output; see coo_structure.")
       .def_readonly("in_size", &SparseStructure::in)
       .def_readonly("out_size", &SparseStructure::out)
-      .def_readonly("rows", &SparseStructure::rows)
-      .def_readonly("cols", &SparseStructure::cols);
-  m.def("coo_structure", &coo_structure, py::arg("in_size"), py::arg("out_size"),
-        py::arg("rows"), py::arg("cols"),
+      .def_property_readonly("rows",
+                             [](const SparseStructure& s) { return s.rows.ints(); })
+      .def_property_readonly("cols",
+                             [](const SparseStructure& s) { return s.cols.ints(); });
+  m.def("coo_structure", from_lists<coo_structure>("coo_structure", "rows", "cols"),
+        py::arg("in_size"), py::arg("out_size"), py::arg("rows"), py::arg("cols"),
         "Stored value p joins input rows[p] to output cols[p].\n\n"
         ">>> bt.coo_structure(2, 2, [0, 1], [1, 0]).rows\n[0, 1]");
-  m.def("csr_structure", &csr_structure, py::arg("in_size"), py::arg("out_size"),
-        py::arg("row_pointers"), py::arg("columns"),
+  m.def("csr_structure",
+        from_lists<csr_structure>("csr_structure", "row_pointers", "columns"),
+        py::arg("in_size"), py::arg("out_size"), py::arg("row_pointers"),
+        py::arg("columns"),
         "Compressed rows.\n\n>>> bt.csr_structure(2, 2, [0, 1, 2], [1, 0]).cols\n[1, 0]");
-  m.def("csc_structure", &csc_structure, py::arg("in_size"), py::arg("out_size"),
-        py::arg("col_pointers"), py::arg("rows"),
+  m.def("csc_structure",
+        from_lists<csc_structure>("csc_structure", "col_pointers", "rows"),
+        py::arg("in_size"), py::arg("out_size"), py::arg("col_pointers"), py::arg("rows"),
         "Compressed columns.\n\n>>> bt.csc_structure(2, 2, [0, 1, 2], [1, 0]).rows\n[1, "
         "0]");
   m.def("dense_structure", &dense_structure, py::arg("pattern"),
         "The non-zeros of a matrix.\n\n>>> bt.dense_structure([[0, 1], [1, 0]]).rows\n"
         "[0, 1]");
+  m.def("random_structure", &random_structure, py::arg("in_size"), py::arg("out_size"),
+        py::arg("mean_degree"), py::arg("seed") = 0,
+        "Every input reaches between 1/2 and 3/2 of mean_degree outputs, drawn evenly."
+        "\n\n>>> len(bt.random_structure(10, 10, 1).rows)\n10");
   m.def(
       "sparse_matmul",
       [](Arg x, Arg w, const SparseStructure& s, const MaybeArg& bias,

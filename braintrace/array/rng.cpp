@@ -29,11 +29,18 @@ double unit_interval(std::uint32_t high, std::uint32_t low) {
 
 template <class F>
 Array fill(Shape shape, DType dtype, F value_at) {
-  Array a = Array::uninitialized(DType::f64, std::move(shape));
-  double* p = a.mutable_data<double>();
-  for (std::int64_t i = 0, n = a.size(); i < n; ++i)
-    p[i] = value_at(static_cast<std::uint64_t>(i));
-  return a.astype(dtype);
+  if (dtype != DType::f32 && dtype != DType::f64)
+    return fill(std::move(shape), DType::f64, value_at).astype(dtype);
+  Array a = Array::uninitialized(dtype, std::move(shape));
+  const auto draw = [&]<class T>(T* p) {
+    for (std::int64_t i = 0, n = a.size(); i < n; ++i)
+      p[i] = static_cast<T>(value_at(static_cast<std::uint64_t>(i)));
+  };
+  if (dtype == DType::f64)
+    draw(a.mutable_data<double>());
+  else
+    draw(a.mutable_data<float>());
+  return a;
 }
 
 }  // namespace

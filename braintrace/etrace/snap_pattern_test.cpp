@@ -19,12 +19,12 @@ std::vector<bool> ring(std::int64_t n) {
 }
 
 SparseStructure ring_structure(std::int64_t n) {
-  SparseStructure s{.in = n, .out = n};
+  Ints rows, cols;
   for (std::int64_t q = 0; q < n; ++q) {
-    s.rows.push_back(q);
-    s.cols.push_back((q + 1) % n);
+    rows.push_back(q);
+    cols.push_back((q + 1) % n);
   }
-  return coo_structure(n, n, s.rows, s.cols);
+  return coo_structure(n, n, rows, cols);
 }
 
 const SnapPattern& pattern_of(const ETraceGraph& g) { return *g.hidden_groups[0].snap; }

@@ -158,6 +158,7 @@ class StepWriter {
   void write_node(CodeWriter& w, const Node& n, const lowering::Gemm& l);
   void write_node(CodeWriter& w, const Node& n, const lowering::Conv& l);
   void write_node(CodeWriter& w, const Node& n, const lowering::Sparse& l);
+  void write_node(CodeWriter& w, const Node& n, const lowering::SparseOuter& l);
   template <class Other>
   void write_node(CodeWriter&, const Node&, const Other&) {
     BT_INVARIANT(false);  // the schedule has refused or resolved it

@@ -289,6 +289,38 @@ void StepWriter::write_node(CodeWriter& w, const Node& n, const lowering::Gemm& 
   close_loops(w, lb.shape);
 }
 
+namespace {
+
+void write_connections(CodeWriter& w, const IndexList& rows, const IndexList& cols) {
+  if (rows.empty()) return;
+  w.line(fmt::format("static const int32_t rows[] = {{{}}};", fmt::join(rows, ", ")));
+  w.line(fmt::format("static const int32_t cols[] = {{{}}};", fmt::join(cols, ", ")));
+  w.line("(void)rows, (void)cols;");  // a constant operand is not indexed
+}
+
+}  // namespace
+
+void StepWriter::write_node(CodeWriter& w, const Node& n,
+                            const lowering::SparseOuter& l) {
+  const Type &a = graph_.type(n.inputs[0]), &b = graph_.type(n.inputs[1]);
+  const Type& out = graph_.type(n.outputs[0]);
+  if (l.rows.empty()) return;
+  const Shape lead = {num_elements(Shape(a.shape.begin(), a.shape.end() - 1))};
+  const std::string y = buffer(n.outputs[0]);
+  write_connections(w, l.rows, l.cols);
+  const Variables p = open_loops(w, out.shape, "p");
+  const std::string row = fmt::format("rows[{}]", p[0]),
+                    col = fmt::format("cols[{}]", p[0]);
+  w.line(fmt::format("{}[{}] = {};", y, p[0], literal_text(0, out.dtype)));
+  const Variables k = open_loops(w, lead, "k");
+  w.line(fmt::format(
+      "{}[{}] += {} * {};", y, p[0],
+      element(n.inputs[0], linear_text(Variables{k[0], row}, {a.shape.back(), 1}, 0)),
+      element(n.inputs[1], linear_text(Variables{k[0], col}, {b.shape.back(), 1}, 0))));
+  close_loops(w, lead);
+  close_loops(w, out.shape);
+}
+
 void StepWriter::write_node(CodeWriter& w, const Node& n, const lowering::Sparse& l) {
   const Type &in = graph_.type(n.inputs[0]), &out = graph_.type(n.outputs[0]);
   const std::int64_t n_in = in.shape.back(), n_out = out.shape.back();
@@ -296,11 +328,7 @@ void StepWriter::write_node(CodeWriter& w, const Node& n, const lowering::Sparse
   const Shape flat = {num_elements(lead)}, columns = {n_out};
   const Shape stored = {static_cast<std::int64_t>(l.rows.size())};
   const std::string y = buffer(n.outputs[0]);
-  if (!l.rows.empty()) {
-    w.line(fmt::format("static const int32_t rows[] = {{{}}};", fmt::join(l.rows, ", ")));
-    w.line(fmt::format("static const int32_t cols[] = {{{}}};", fmt::join(l.cols, ", ")));
-    w.line("(void)rows;");  // a constant operand is not indexed
-  }
+  write_connections(w, l.rows, l.cols);
   const Variables b = open_loops(w, flat, "b");
   const Variables o = open_loops(w, columns, "o");
   w.line(fmt::format(

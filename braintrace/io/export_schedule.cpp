@@ -220,7 +220,8 @@ Lowering lowering_of(const Graph& g, const Node& n) {
       is_any<lowering::Constant, lowering::Elementwise, lowering::Broadcast,
              lowering::Reshape, lowering::Transpose, lowering::Slice, lowering::Pad,
              lowering::Concatenate, lowering::Gather, lowering::ScatterAdd,
-             lowering::Reduce, lowering::Gemm, lowering::Conv, lowering::Sparse>(l);
+             lowering::Reduce, lowering::Gemm, lowering::Conv, lowering::Sparse,
+             lowering::SparseOuter>(l);
   BT_REQUIRE_KIND(known, ErrorKind::not_supported,
                   fmt::format("export_header: op {}{} cannot be exported", n.op->name,
                               n.loc ? " at " + to_string(n.loc) : ""));

@@ -13,8 +13,8 @@
 namespace braintrace {
 namespace {
 
-constexpr std::array<std::string_view, 8> kKindNames = {
-    "boolean", "integer", "real", "text", "ints", "dtype", "graph", "array"};
+constexpr std::array<std::string_view, 9> kKindNames = {
+    "boolean", "integer", "real", "text", "ints", "dtype", "graph", "array", "indices"};
 
 auto lower_bound(auto& entries, std::string_view name) {
   return std::lower_bound(entries.begin(), entries.end(), name,
@@ -68,6 +68,9 @@ const Ints& Attrs::ints(std::string_view name) const { return get<Ints>(name); }
 DType Attrs::dtype(std::string_view name) const { return get<DType>(name); }
 const GraphPtr& Attrs::graph(std::string_view name) const { return get<GraphPtr>(name); }
 const Array& Attrs::array(std::string_view name) const { return get<Array>(name); }
+const IndexList& Attrs::indices(std::string_view name) const {
+  return get<IndexList>(name);
+}
 
 bool same_attr(const Attr& a, const Attr& b) {
   if (a.index() != b.index()) return false;

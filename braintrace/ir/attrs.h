@@ -12,16 +12,18 @@
 #include <vector>
 
 #include "braintrace/array/array.h"
+#include "braintrace/array/index_list.h"
 
 namespace braintrace {
 
 class Graph;
 using GraphPtr = std::shared_ptr<const Graph>;
 
-using Attr =
-    std::variant<bool, std::int64_t, double, std::string, Ints, DType, GraphPtr, Array>;
+using Attr = std::variant<bool, std::int64_t, double, std::string, Ints, DType, GraphPtr,
+                          Array, IndexList>;
 // Same order as the alternatives of Attr.
-enum class AttrKind { boolean, integer, real, text, ints, dtype, graph, array };
+// `indices`: lists as long as a network; written like ints.
+enum class AttrKind { boolean, integer, real, text, ints, dtype, graph, array, indices };
 
 std::string_view to_string(AttrKind kind);
 inline AttrKind kind_of(const Attr& a) { return static_cast<AttrKind>(a.index()); }
@@ -47,6 +49,7 @@ class Attrs {
   DType dtype(std::string_view name) const;
   const GraphPtr& graph(std::string_view name) const;
   const Array& array(std::string_view name) const;
+  const IndexList& indices(std::string_view name) const;
 
   const std::vector<Entry>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braintrace/array/index_list.h"
 #include "braintrace/ir/type.h"
 
 namespace braintrace {
@@ -20,7 +21,7 @@ class Value;
 // Which position of y the entries along one trace axis drive.
 struct AnchorAxis {
   std::int64_t y_axis = -1;  // -1: entries along this axis share one y position
-  Ints index = {};           // entry k drives position index[k]; empty = k
+  IndexList index = {};      // entry k drives position index[k]; empty = k
 };
 using Anchor = std::vector<AnchorAxis>;  // one per trace axis; every y axis appears once
 

@@ -56,6 +56,7 @@ class Hasher {
     add(v ? structural_hash(*v) : std::uint64_t{0});
   }
   void add_alternative(const Array& v) { add(v); }
+  void add_alternative(const IndexList& v) { add(v.hash()); }
 
   std::uint64_t state_ = 0;
 };

@@ -6,7 +6,7 @@
 #include <memory>
 #include <variant>
 
-#include "braintrace/array/shape.h"
+#include "braintrace/array/index_list.h"
 
 namespace braintrace {
 
@@ -100,8 +100,11 @@ struct Conv {
   ConvGeometry geometry;
 };  // x [..., *spatial, c]: leading axes count as one batch
 struct Sparse {
-  Ints rows, cols;
+  IndexList rows, cols;
 };  // y[.., cols[p]] += x[.., rows[p]] * w[p]
+struct SparseOuter {
+  IndexList rows, cols;
+};  // y[p] = sum over .. of a[.., rows[p]] * b[.., cols[p]]
 struct Random {
   RandomKind kind;
 };
@@ -126,7 +129,7 @@ using Lowering =
                  lowering::Broadcast, lowering::Reshape, lowering::Transpose,
                  lowering::Slice, lowering::Pad, lowering::Concatenate, lowering::Gather,
                  lowering::ScatterAdd, lowering::Reduce, lowering::Gemm, lowering::Conv,
-                 lowering::Sparse, lowering::Random, lowering::Scan, lowering::While,
-                 lowering::Cond, lowering::Region>;
+                 lowering::Sparse, lowering::SparseOuter, lowering::Random,
+                 lowering::Scan, lowering::While, lowering::Cond, lowering::Region>;
 
 }  // namespace braintrace

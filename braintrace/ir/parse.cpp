@@ -226,6 +226,15 @@ class Parser {
     return attrs;
   }
 
+  // Lists of either kind look the same: the op says which one it wants.
+  void take_indices(const OpDef& op, Attrs& attrs) {
+    for (const AttrSpec& spec : op.attrs) {
+      const Attr* a = attrs.find(spec.name);
+      if (spec.kind != AttrKind::indices || !a || kind_of(*a) != AttrKind::ints) continue;
+      attrs.set(std::string(spec.name), IndexList(std::get<Ints>(*a)));
+    }
+  }
+
   struct Declared {
     std::int64_t label;
     std::optional<Type> type;
@@ -248,6 +257,7 @@ class Parser {
     const OpDef* op = find_op(ops_, name);
     require(op, fmt::format("unknown op '{}'", name));
     Node n{.op = op, .attrs = attributes(depth)};
+    take_indices(*op, n.attrs);
     std::vector<Type> in;
     while (peek('%') && !next_is_definition()) {
       n.inputs.push_back(value_ref());

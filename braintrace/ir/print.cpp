@@ -67,6 +67,8 @@ std::string attr_text(const Attr& a, int depth) {
              "}";
     case AttrKind::array:
       return array_text(std::get<Array>(a));
+    case AttrKind::indices:
+      return to_string(std::get<IndexList>(a));
   }
   return "";
 }

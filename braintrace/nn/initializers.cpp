@@ -31,11 +31,18 @@ double normal_quantile(double p) {
 // Every element from its own counter.
 template <class F>
 Array fill(const Shape& shape, DType dtype, F element) {
-  Array a(DType::f64, shape);
-  double* p = a.mutable_data<double>();
-  for (std::int64_t i = 0, n = a.size(); i < n; ++i)
-    p[i] = element(static_cast<std::uint64_t>(i));
-  return a.astype(dtype);
+  if (dtype != DType::f32 && dtype != DType::f64)
+    return fill(shape, DType::f64, element).astype(dtype);
+  Array a = Array::uninitialized(dtype, shape);
+  const auto draw = [&]<class T>(T* p) {
+    for (std::int64_t i = 0, n = a.size(); i < n; ++i)
+      p[i] = static_cast<T>(element(static_cast<std::uint64_t>(i)));
+  };
+  if (dtype == DType::f64)
+    draw(a.mutable_data<double>());
+  else
+    draw(a.mutable_data<float>());
+  return a;
 }
 
 Array draw_truncated(RngKey key, const Shape& shape, DType dtype, double mean,

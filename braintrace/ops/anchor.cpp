@@ -17,11 +17,6 @@ auto with_signature(const Site& s, F f) {
   return f(Signature{in, out, s.attrs});
 }
 
-Value index_array(const Ints& index) {
-  return array({static_cast<std::int64_t>(index.size())},
-               std::vector<double>(index.begin(), index.end()), DType::i32);
-}
-
 }  // namespace
 
 std::vector<Value> effective_weights(const EtpRule& rule, const Site& s) {
@@ -59,7 +54,7 @@ Value anchor_broadcast(const Anchor& anchor, const Value& c, const Shape& trace)
       stretched.push_back(1);
       continue;
     }
-    if (!a.index.empty()) v = take(v, index_array(a.index), axis);
+    if (!a.index.empty()) v = take(v, a.index.array(), axis);
     stretched.push_back(v.dim(axis++));
   }
   return broadcast_to(reshape(v, stretched), trace);
@@ -85,7 +80,7 @@ Value anchor_product(const Anchor& anchor, const Value& m, const Value& eps) {
       back.push_back(free++);
       continue;
     }
-    if (!anchor[k].index.empty()) f = take(f, index_array(anchor[k].index), shared);
+    if (!anchor[k].index.empty()) f = take(f, anchor[k].index.array(), shared);
     dims.lhs_batch.push_back(shared);
     dims.rhs_batch.push_back(static_cast<std::int64_t>(k));
     back.push_back(shared++);

@@ -193,17 +193,27 @@ Value conv(Arg x, Arg kernel, const ConvGeometry& geometry, const Tangent& bias 
 // Fixed connectivity: stored value p joins input rows[p] to output cols[p].
 struct SparseStructure {
   std::int64_t in = 0, out = 0;
-  Ints rows, cols;
+  IndexList rows, cols;  // shared by copies
 };
-SparseStructure csr_structure(std::int64_t in, std::int64_t out, const Ints& row_pointers,
-                              const Ints& columns);
-SparseStructure csc_structure(std::int64_t in, std::int64_t out, const Ints& col_pointers,
-                              const Ints& rows);
-SparseStructure coo_structure(std::int64_t in, std::int64_t out, const Ints& rows,
-                              const Ints& cols);
+SparseStructure csr_structure(std::int64_t in, std::int64_t out,
+                              const IndexList& row_pointers, const IndexList& columns);
+SparseStructure csc_structure(std::int64_t in, std::int64_t out,
+                              const IndexList& col_pointers, const IndexList& rows);
+SparseStructure coo_structure(std::int64_t in, std::int64_t out, const IndexList& rows,
+                              const IndexList& cols);
 SparseStructure dense_structure(const Array& pattern);  // non-zeros, row-major
+SparseStructure transposed(const SparseStructure& s);
+// Every input reaches between 1/2 and 3/2 of `mean_degree` outputs: number and outputs
+// are drawn evenly, no connection twice. Sorted by input, then output.
+SparseStructure random_structure(std::int64_t in, std::int64_t out,
+                                 std::int64_t mean_degree, std::uint64_t seed);
 Value sparse_matmul(Arg x, Arg weight, const SparseStructure& structure,
                     const Tangent& bias = {}, const EtpHooks& hooks = {});
+// The same product as a plain op, and its gradient towards the weight:
+// y[..., cols[p]] += x[..., rows[p]] w[p];  w[p] = sum over ... of x[..., rows[p]] y[...,
+// cols[p]].
+Value sparse_dot(Arg x, Arg weight, const SparseStructure& structure);
+Value sparse_outer(Arg x, Arg y, const SparseStructure& structure);
 // alpha x b[i, r] a[r, o] (+ bias[o])
 Value lora_matmul(Arg x, Arg b, Arg a, double alpha = 1.0, const Tangent& bias = {});
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "braintrace/base/error.h"
@@ -66,10 +68,10 @@ TEST_CASE("sparse_matmul refuses what does not fit") {
 TEST_CASE("sparse_matmul adjacency is the pattern transposed, for square ones only") {
   const std::vector<Type> in = {{DType::f32, {3}}, {DType::f32, {2}}};
   const std::vector<Type> out = {{DType::f32, {3}}};
-  const Attrs attrs = {{"cols", Ints{1, 2}},
+  const Attrs attrs = {{"cols", IndexList{1, 2}},
                        {"in", std::int64_t{3}},
                        {"out", std::int64_t{3}},
-                       {"rows", Ints{0, 1}}};
+                       {"rows", IndexList{0, 1}}};
   const auto a = sparse_matmul_op.etp->adjacency({in, out, attrs}, 3);
   REQUIRE(a);
   CHECK(a->depends ==
@@ -89,6 +91,19 @@ TEST_CASE("sparse structures read the usual formats") {
   CHECK(dense.cols == csr.cols);
   CHECK(dense.in == 2);
   CHECK(dense.out == 3);
+}
+
+TEST_CASE("random structures have no connection twice and follow their seed") {
+  const SparseStructure s = random_structure(50, 40, 9, 3);
+  CHECK(coo_structure(50, 40, s.rows, s.cols).rows.is_sorted());
+  std::vector<int> degree(50, 0);
+  for (std::int32_t i : s.rows) ++degree[static_cast<std::size_t>(i)];
+  CHECK(*std::min_element(degree.begin(), degree.end()) == 5);
+  CHECK(*std::max_element(degree.begin(), degree.end()) == 13);
+  CHECK(random_structure(50, 40, 9, 3).cols == s.cols);
+  CHECK_FALSE(random_structure(50, 40, 9, 4).cols == s.cols);
+  CHECK_THROWS_WITH_AS(random_structure(3, 5, 4, 0), doctest::Contains("got a mean of 4"),
+                       UserError);
 }
 
 TEST_CASE("sparse structures refuse broken lists") {

@@ -44,7 +44,8 @@ std::string line(const PackStep& s, const std::string&) {
 }
 
 std::string line(const KernelStep& s, const std::string&) {
-  constexpr const char* names[] = {"reduce", "conv", "gather", "scatter", "sparse"};
+  constexpr const char* names[] = {"reduce",  "conv",   "gather",
+                                   "scatter", "sparse", "sparse outer"};
   return fmt::format("{} ({}) -> {}\n", names[s.kernel.index()], list(s.in),
                      to_string(s.out));
 }

@@ -273,10 +273,8 @@ PickSpec picks_along(const View& x, std::int64_t axis, std::int64_t picks) {
   return spec;
 }
 
-SparseKernel sparse_kernel(const View& x, const Type& y, const lowering::Sparse& l) {
-  const std::int64_t n_in = x.shape.back();
-  const std::int64_t lead = num_elements(std::span(x.shape).first(x.shape.size() - 1));
-  return {x.dtype, lead, n_in, y.shape.back(), l.rows, l.cols};
+std::int64_t lead_of(const View& v) {
+  return num_elements(std::span(v.shape).first(v.shape.size() - 1));
 }
 
 std::optional<PackedKernel> kernel_of(const std::vector<View>& in, const Type& out,
@@ -290,7 +288,11 @@ std::optional<PackedKernel> kernel_of(const std::vector<View>& in, const Type& o
   if (const auto* a = std::get_if<lowering::ScatterAdd>(&l))
     return ScatterKernel{picks_along(in[0], a->axis, in[1].size())};
   if (const auto* s = std::get_if<lowering::Sparse>(&l))
-    return sparse_kernel(in[0], out, *s);
+    return SparseKernel(out.dtype, lead_of(in[0]), in[0].shape.back(), out.shape.back(),
+                        s->rows, s->cols);
+  if (const auto* s = std::get_if<lowering::SparseOuter>(&l))
+    return SparseOuterKernel(out.dtype, lead_of(in[0]), in[0].shape.back(),
+                             in[1].shape.back(), s->rows, s->cols);
   return std::nullopt;
 }
 

@@ -83,8 +83,8 @@ struct GatherKernel {
 struct ScatterKernel {
   PickSpec spec;
 };
-using PackedKernel =
-    std::variant<ReduceKernel, ConvKernel, GatherKernel, ScatterKernel, SparseKernel>;
+using PackedKernel = std::variant<ReduceKernel, ConvKernel, GatherKernel, ScatterKernel,
+                                  SparseKernel, SparseOuterKernel>;
 struct KernelStep {
   PackedKernel kernel;
   std::vector<View> in;

@@ -64,6 +64,9 @@ void run(const ConvKernel& k, const KernelStep& s, Frame& f) {
 void run(const SparseKernel& k, const KernelStep& s, Frame& f) {
   k.run(f.at(s.in[0]), f.at(s.in[1]), third(s, f), f.at(s.out), *f.pool);
 }
+void run(const SparseOuterKernel& k, const KernelStep& s, Frame& f) {
+  k.run(f.at(s.in[0]), f.at(s.in[1]), f.at(s.out), *f.pool);
+}
 void run(const GatherKernel& k, const KernelStep& s, Frame& f) {
   gather(k.spec, f.at(s.in[0]), indices(s, f), f.at(s.out), *f.pool);
 }

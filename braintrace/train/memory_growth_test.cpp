@@ -1,36 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning online takes as much memory for a long sequence as for a short one.
 #include <algorithm>
-#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
 #include <malloc.h>
 
 #include "braintrace/nn/model_registry.h"
+#include "braintrace/testing/peak_memory.h"
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 
 using namespace braintrace;
+using testing::peak_bytes;
+using testing::reset_peak;
 
 namespace {
 
 constexpr std::int64_t kShort = 100, kLong = 100'000;
 constexpr double kAllowedBytes = 2 << 20;
-
-// Peak resident size since the last reset_peak(), in bytes; nullopt where the system does
-// not tell.
-std::optional<double> peak_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) * 1024;
-  return std::nullopt;
-}
-bool reset_peak() {
-  std::ofstream refs("/proc/self/clear_refs");
-  refs << "5" << std::flush;
-  return refs.good();
-}
 
 // What is allocated now, and what the heap keeps for later: pages of that become resident
 // by use alone, so the resident size says nothing where others left much of it.

@@ -34,7 +34,10 @@ std::string attribute_text(const Node& n) {
     const AttrKind kind = kind_of(value);
     const bool small_array =
         kind == AttrKind::array && std::get<Array>(value).size() <= 4;
-    if (kind == AttrKind::graph || (kind == AttrKind::array && !small_array)) continue;
+    const bool long_list =
+        kind == AttrKind::indices && std::get<IndexList>(value).size() > 8;
+    if (kind == AttrKind::graph || long_list || (kind == AttrKind::array && !small_array))
+      continue;
     const std::string shown = print(value);
     if (shown.size() <= kLongest) text += fmt::format("\n{}={}", name, shown);
   }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entries of an outer product that a sparse structure stores, summed over leading
+// axes: w[p] = sum of x[..., rows[p]] y[..., cols[p]].
+#include <fmt/format.h>
+
+#include "braintrace/ops/elementwise.h"
+#include "braintrace/ops/etp.h"
+#include "braintrace/ops/op_list.h"
+#include "braintrace/ops/sparse.h"
+
+namespace braintrace {
+namespace {
+
+std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+  check_etp_inputs("sparse_outer", in, 2);
+  check_sparse_attrs("sparse_outer", attrs);
+  check_last_axis("sparse_outer", "x", in[0], attrs.integer("in"));
+  check_last_axis("sparse_outer", "y", in[1], attrs.integer("out"));
+  Shape want = in[0].shape;
+  want.back() = in[1].shape.back();
+  BT_REQUIRE(in[1].shape == want,
+             fmt::format("sparse_outer: leading axes must agree, got {} and {}",
+                         to_string(in[0].shape), to_string(in[1].shape)));
+  const auto stored = static_cast<std::int64_t>(attrs.indices("rows").size());
+  return {{in[0].dtype, {stored}}};
+}
+
+template <class T>
+void run(const Kernel& k) {
+  const SparseStructure s = sparse_structure(k.attrs);
+  const T *x = k.in[0].data<T>(), *y = k.in[1].data<T>();
+  T* w = k.out[0].mutable_data<T>();
+  const std::int64_t lead = s.in == 0 ? 0 : k.in[0].size() / s.in;
+  for (std::size_t p = 0; p < s.rows.size(); ++p) {
+    double sum = 0;
+    for (std::int64_t l = 0; l < lead; ++l)
+      sum += static_cast<double>(x[l * s.in + s.rows[p]]) *
+             static_cast<double>(y[l * s.out + s.cols[p]]);
+    w[p] = static_cast<T>(sum);
+  }
+}
+
+void eval(const Kernel& k) {
+  if (k.out[0].dtype() == DType::f64) return run<double>(k);
+  run<float>(k);
+}
+
+Lowering lower(const Signature& s) {
+  return lowering::SparseOuter{s.attrs.indices("rows"), s.attrs.indices("cols")};
+}
+
+std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+  Tangent x, y;
+  if (d[0]) x = emit1(s.op, {*d[0], s.in[1]}, s.attrs, s.loc);
+  if (d[1]) y = emit1(s.op, {s.in[0], *d[1]}, s.attrs, s.loc);
+  return {sum_tangents(x, y)};
+}
+
+std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+  std::vector<Tangent> result(2);
+  if (!ct[0]) return result;
+  const SparseStructure structure = sparse_structure(s.attrs);
+  if (s.is_linear(0)) result[0] = sparse_dot(s.in[1], *ct[0], transposed(structure));
+  if (s.is_linear(1)) result[1] = sparse_dot(s.in[0], *ct[0], structure);
+  return result;
+}
+
+// A result per lane: gathers, summed over the leading axes of one lane.
+BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+  const SparseStructure structure = sparse_structure(s.attrs);
+  const Lane x = fronted(lane(s, axes, 0)), y = fronted(lane(s, axes, 1));
+  const Value w = at_rows(x.value, structure) * at_cols(y.value, structure);
+  Ints lead = iota_ints(w.rank() - 1);
+  lead.erase(lead.begin());
+  return as_result({lead.empty() ? w : sum(w, {.axes = lead}), 0});
+}
+
+// Every connection may read any position.
+PositionMap positions(const Signature& s) {
+  InputFlow x, y;
+  x.axes.push_back({Flow::mixed, s.in[0].rank() - 1});
+  y.axes.push_back({Flow::mixed, s.in[1].rank() - 1});
+  return {{{x}, {y}}};
+}
+
+}  // namespace
+
+const OpDef sparse_outer_op = {
+    .name = "sparse_outer",
+    .arity = 2,
+    .attrs = {{"cols", AttrKind::indices},
+              {"in", AttrKind::integer},
+              {"out", AttrKind::integer},
+              {"rows", AttrKind::indices}},
+    .infer = infer,
+    .eval = eval,
+    .lower = lower,
+    .code = "sparse_outer($*, {in}, {out}, {rows}, {cols})",
+    .jvp = jvp,
+    .transpose = transpose,
+    .batch = batch,
+    .positions = positions,
+};
+
+Value sparse_outer(Arg x, Arg y, const SparseStructure& structure) {
+  return emit1(sparse_outer_op, promoted({x, y}), sparse_attrs(structure), x.loc);
+}
+
+}  // namespace braintrace
