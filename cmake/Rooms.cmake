@@ -74,6 +74,10 @@ if(BRAINTRACE_SANITIZE MATCHES address)
   set(BT_TEST_ENVIRONMENT "LSAN_OPTIONS=print_suppressions=0:suppressions=\
 ${PROJECT_SOURCE_DIR}/tests/lsan_suppressions.txt")
 endif()
+if(BRAINTRACE_SANITIZE MATCHES thread)
+  set(BT_TEST_ENVIRONMENT
+      "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan_suppressions.txt")
+endif()
 # For the tests a directory adds itself; its last line.
 function(bt_set_test_environment)
   get_property(names DIRECTORY PROPERTY TESTS)
