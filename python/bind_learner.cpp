@@ -103,6 +103,13 @@ void def_runs(py::class_<PyLearner>& c) {
              return l.etrace_grad_from(at, steps, f, options);
            })
       .def("etrace_evolve_from", &PyLearner::etrace_evolve_from)
+      .def(
+          "prepare",
+          [](PyLearner& l, py::function f, const py::dict& options,
+             const py::args& sequences) {
+            return std::make_unique<PyPrepared>(l, std::move(f), options, sequences);
+          },
+          py::keep_alive<0, 1>())
       .def("certificate",
            [](PyLearner& l, const py::function& f, std::int64_t window,
               const py::args& sequences) { return l.certificate(sequences, f, window); })
@@ -216,6 +223,9 @@ void init_learner(py::module_& m) {
   py::class_<PyLoss, std::shared_ptr<PyLoss>>(m, "LossHandle",
                                               "A loss function traced once.")
       .def_property_readonly("program", [](const PyLoss& l) { return l.handle.graph(); });
+  py::class_<PyPrepared>(m, "_PreparedGrad")
+      .def("grad", [](PyPrepared& p, const std::optional<Array>& mask,
+                      const py::args& sequences) { return p.grad(sequences, mask); });
   py::class_<PyLearner> c(m, "_Learner");
   def_runs(c);
   def_traces(c);

@@ -238,6 +238,28 @@ void PyLearner::etrace_evolve_from(const py::function& at, std::int64_t steps) {
   learner_->etrace_evolve({steps, std::ref(source)});
 }
 
+PyPrepared::PyPrepared(PyLearner& learner, py::function step_fn, const py::dict& options,
+                       const py::args& sequences)
+    : step_fn_(std::move(step_fn)),
+      args_(flatten(sequences, examples_)),
+      prepared_(learner.learner().prepare(
+          traced_function(step_fn_, args_, py::object(options["has_aux"]).cast<bool>(),
+                          aux_),
+          arrays_of(examples_), grad_options(options))) {
+  examples_.clear();
+}
+
+py::tuple PyPrepared::grad(const py::args& sequences, const std::optional<Array>& mask) {
+  if (mask) prepared_.set_mask(*mask);
+  const std::vector<Array> arrays = step_arrays(sequences);
+  GradResult r;
+  {
+    py::gil_scoped_release release;
+    r = prepared_.grad(arrays);
+  }
+  return result_of(r, aux_);
+}
+
 CertificateData PyLearner::certificate(const py::args& sequences,
                                        const py::function& step_fn, std::int64_t window) {
   std::vector<Value> leaves;

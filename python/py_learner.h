@@ -6,7 +6,7 @@
 
 #include "py_module.h"
 
-#include "braintrace/train/learner.h"
+#include "braintrace/train/prepared_grad.h"
 
 namespace braintrace::python {
 
@@ -59,6 +59,24 @@ std::vector<std::string> learner_option_names();
 // False, or an object with update(n). Ctrl-C is seen either way. `first`: done before.
 std::function<bool(std::int64_t, std::int64_t)> progress_of(py::handle watcher,
                                                             std::int64_t first = 0);
+
+// etrace_grad with a loss function that was traced once. Stays where it is: the function
+// refers to its parts.
+class PyPrepared {
+ public:
+  PyPrepared(PyLearner& learner, py::function step_fn, const py::dict& options,
+             const py::args& sequences);
+  PyPrepared(const PyPrepared&) = delete;
+
+  // (grads, losses, aux, steps); nullopt: the mask stays as it is.
+  py::tuple grad(const py::args& sequences, const std::optional<Array>& mask);
+
+ private:
+  py::function step_fn_;
+  std::vector<Value> examples_;
+  Tree args_, aux_;
+  PreparedGrad prepared_;
+};
 
 // Arguments of one step; arrays are taken as they are.
 std::vector<Array> step_arrays(const py::args& args);

@@ -119,6 +119,14 @@ double Algorithm::decay() const {
 
 std::int64_t Algorithm::rank() const { return rank_of_decay(decay()); }
 
+std::int64_t steps_per_segment(std::int64_t segments, std::int64_t steps) {
+  if (segments == kAutomaticSegments)
+    segments =
+        static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(steps))));
+  segments = std::clamp<std::int64_t>(segments, 1, steps);
+  return (steps + segments - 1) / segments;
+}
+
 Algorithm checked(Algorithm a) {
   check_engine(a);
   check_signal(a);
@@ -128,6 +136,9 @@ Algorithm checked(Algorithm a) {
   BT_REQUIRE(a.options.snap_max_jacobian_elements > 0,
              fmt::format("{}: snap_max_jacobian_elements must be > 0, got {}", a.name,
                          a.options.snap_max_jacobian_elements));
+  BT_REQUIRE(a.options.bptt_segments >= 0,
+             fmt::format("{}: segments must be >= 1, or 0 for automatic, got {}", a.name,
+                         a.options.bptt_segments));
   const auto dtype = a.options.trace_dtype;
   BT_REQUIRE_KIND(!dtype || is_float(*dtype) || *dtype == DType::bf16, ErrorKind::type,
                   fmt::format("{}: trace_dtype must be f32, f64 or bf16, got {}", a.name,
@@ -256,8 +267,10 @@ ExactRTRL::operator Algorithm() const {
 }
 
 BPTT::operator Algorithm() const {
-  return checked(
-      {.name = "BPTT", .engine = Engine::bptt, .vjp_method = VjpMethod::multi_step});
+  return checked({.name = "BPTT",
+                  .engine = Engine::bptt,
+                  .vjp_method = VjpMethod::multi_step,
+                  .options = {.bptt_segments = segments}});
 }
 
 }  // namespace braintrace

@@ -59,6 +59,12 @@ enum class Engine {
 };
 std::string_view to_string(Engine e);
 
+// BPTT: as many segments as the square root of the number of steps.
+inline constexpr std::int64_t kAutomaticSegments = 0;
+
+// How many steps each of them takes: the last one may be shorter.
+std::int64_t steps_per_segment(std::int64_t segments, std::int64_t steps);
+
 struct AlgorithmOptions {
   std::optional<std::uint64_t> random_feedback_key = {};
   std::uint64_t projection_key = 42;
@@ -67,6 +73,7 @@ struct AlgorithmOptions {
   bool needs_anchors = false;      // SnAp: every traced op has one anchor per entry
   bool takes_synthesizer = false;  // DNI: a predicted gradient enters at window exits
   std::optional<DType> trace_dtype = {};  // storage; absent = that of the operands
+  std::int64_t bptt_segments = 1;         // or kAutomaticSegments
   friend bool operator==(const AlgorithmOptions&, const AlgorithmOptions&) = default;
 };
 
@@ -196,8 +203,11 @@ struct ExactRTRL {
   operator Algorithm() const;  // NOLINT
 };
 
-// Reverse mode through the whole sequence. Exact; memory grows with its length.
+// Reverse mode through the whole sequence. Exact; memory grows with its length T. With n
+// segments only the states at their starts are stored and each segment is run forward a
+// second time on the way back: memory T / n + n, the same numbers.
 struct BPTT {
+  std::int64_t segments = 1;   // or kAutomaticSegments
   operator Algorithm() const;  // NOLINT
 };
 

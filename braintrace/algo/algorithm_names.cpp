@@ -98,7 +98,11 @@ Algorithm exact_rtrl(const Args& a) {
   return p;
 }
 
-Algorithm bptt(const Args&) { return BPTT{}; }
+Algorithm bptt(const Args& a) {
+  BPTT p;
+  set(p.segments, a.segments);
+  return p;
+}
 
 Algorithm from_config(const Args& a) {
   BT_REQUIRE_KIND(a.config, ErrorKind::type, "ETraceConfig: config must be given");
@@ -158,7 +162,7 @@ const std::vector<Preset>& presets() {
       {"DNI", {"dni"}, {"trace_dtype", "vjp_method"}, traced<DNI>},
       {"Hybrid", {"hybrid"}, {"decay_or_rank", "vjp_method"}, smoothed<Hybrid>},
       {"ExactRTRL", {"rtrl"}, {"vjp_method"}, exact_rtrl},
-      {"BPTT", {"bptt"}, {}, bptt},
+      {"BPTT", {"bptt"}, {"segments"}, bptt},
       {"ETraceConfig",
        {},
        {"config", "random_feedback_key", "snap_max_jacobian_elements", "projection_key",
@@ -182,6 +186,7 @@ std::vector<std::string_view> given(const Args& a) {
   note(a.projection_eps.has_value(), "projection_eps");
   note(a.snap_max_jacobian_elements.has_value(), "snap_max_jacobian_elements");
   note(a.trace_dtype.has_value(), "trace_dtype");
+  note(a.segments.has_value(), "segments");
   note(a.config.has_value(), "config");
   note(a.vjp_method.has_value(), "vjp_method");
   return names;
@@ -253,6 +258,8 @@ void read_argument(Args& a, const std::string& name, const json& v) {
     a.projection_eps = json_number(name, v);
   } else if (name == "snap_max_jacobian_elements") {
     a.snap_max_jacobian_elements = integer();
+  } else if (name == "segments") {
+    a.segments = integer();
   } else if (name == "trace_dtype") {
     a.trace_dtype = dtype_argument(v);
   } else if (name == "config") {

@@ -18,6 +18,7 @@ struct AlgorithmArgs {
   std::optional<double> projection_eps = {};
   std::optional<std::int64_t> snap_max_jacobian_elements = {};
   std::optional<DType> trace_dtype = {};
+  std::optional<std::int64_t> segments = {};
   std::optional<ETraceConfig> config = {};
   std::optional<VjpMethod> vjp_method = {};
 };

@@ -248,6 +248,10 @@ class Planner {
 
   void window() {
     if (options_.window < 1) return;
+    const std::int64_t kept =
+        algorithm_.engine == Engine::bptt
+            ? steps_per_segment(algorithm_.options.bptt_segments, options_.window)
+            : options_.window;
     std::set<ValueId> seen;
     std::int64_t index = -1;
     for (const HiddenParamOpRelation& r : graph_.hidden_param_op_relations) {
@@ -255,15 +259,21 @@ class Planner {
       const OpView op(graph_, r);
       if (!op.has_data() || r.control_flow_context || !seen.insert(*r.x).second) continue;
       Type t = graph_.module_info.program().type(*r.x);
-      t.shape.insert(t.shape.begin(), options_.window);
+      t.shape.insert(t.shape.begin(), kept);
       add({.kind = "window", .owner = to_slashes(r.path()), .relation = index}, t);
     }
+    states("window", kept);
+    if (kept < options_.window) states("segment", (options_.window - 1) / kept + 1);
+  }
+
+  // Every hidden state, `times` over.
+  void states(const char* kind, std::int64_t times) {
     for (const HiddenGroup& g : graph_.hidden_groups)
       for (const HiddenVar& h : g.members) {
         Type t =
             graph_.module_info.program().type(graph_.module_info.hidden_at(h.path)->in);
-        t.shape.insert(t.shape.begin(), options_.window);
-        add({.kind = "window", .owner = to_slashes(h.path), .group = g.index}, t);
+        t.shape.insert(t.shape.begin(), times);
+        add({.kind = kind, .owner = to_slashes(h.path), .group = g.index}, t);
       }
   }
 

@@ -50,6 +50,14 @@ class Assembler {
     if (!request_.gradient) return;
     const Type loss = loss_.graph.type(loss_.graph.outputs()[0]);
     weight_ = builder_->input(loss);
+    for (std::size_t k = 0; k < loss_.leaves.size(); ++k)
+      if (has_signal(k)) signals_.push_back(builder_->input(in_[input_of(k)].type()));
+  }
+
+  // May credit pass the ends of this program through leaf k?
+  bool has_signal(std::size_t k) const {
+    const ProgramLeaf& leaf = loss_.leaves[k];
+    return request_.signals && leaf.exit && !leaf.parameter && is_float_leaf(k);
   }
 
   // Leaf k as an input of the program.
@@ -73,12 +81,14 @@ class Assembler {
     std::vector<bool> active(in.size(), false);
     for (std::size_t k = 0; k < loss_.leaves.size(); ++k)
       active[input_of(k)] =
-          wants_newest(k) ||
+          wants_newest(k) || has_signal(k) ||
           (multi_ && is_hidden(loss_.leaves[k].state->kind()) && is_float_leaf(k));
     for (std::size_t i = loss_.first_perturbation(); i < in.size(); ++i)
       active[i] = is_float(in[i].dtype());
     std::vector<Tangent> ct(loss_.graph.outputs().size());
     ct[0] = *weight_;
+    for (std::size_t k = 0, i = 0; k < loss_.leaves.size(); ++k)
+      if (has_signal(k)) ct[*loss_.leaves[k].exit] = signals_[i++];
     VjpResult r = vjp_values(loss_.graph, active, in, ct);
     outs_ = std::move(r.outs);
     for (std::size_t k = 0; k < loss_.leaves.size(); ++k) {
@@ -293,6 +303,10 @@ class Assembler {
       p.gradients.push_back(p.leaves[k].name);
       outputs.push_back(given ? it->second : zeros_of(in_[input_of(k)].type()));
     }
+    p.num_signals = signals_.size();
+    for (std::size_t k = 0; k < loss_.leaves.size(); ++k)
+      if (has_signal(k))
+        outputs.push_back(adjoint_or_zero(input_of(k), in_[input_of(k)].type()));
     p.graph = builder_->finish(outputs);
     return p;
   }
@@ -304,7 +318,7 @@ class Assembler {
   RuleMode step_mode_ = RuleMode::evolve;
   RuleProgram step_rule_;
   std::shared_ptr<Builder> builder_ = Builder::create();
-  std::vector<Value> in_, eps_, extra_, outs_;
+  std::vector<Value> in_, eps_, extra_, outs_, signals_;
   Value calls_, trace_steps_;
   std::optional<Value> weight_;
   std::vector<Tangent> cotangents_;
@@ -313,6 +327,10 @@ class Assembler {
 };
 
 }  // namespace
+
+std::size_t StepProgram::first_signal() const {
+  return graph.inputs().size() - num_signals;
+}
 
 std::size_t StepProgram::first_trace_out() const {
   std::size_t exits = 0;
@@ -329,6 +347,8 @@ std::string input_name(const StepProgram& p, std::size_t input) {
   const std::size_t rest = input - p.first_trace() - p.num_traces;
   if (rest < 2) return "counter";
   if (rest < 2 + p.inputs.size()) return p.inputs[rest - 2].name;
+  if (input >= p.first_signal())
+    return fmt::format("signal {} at exit", input - p.first_signal());
   return "weight of the loss";
 }
 

@@ -8,8 +8,9 @@
 namespace braintrace {
 
 // Inputs:  [arguments | state leaves | traces | calls | trace steps | rule inputs |
-//           weight of the loss]            (the last under gradient only)
-// Outputs: [loss, when there is one | results | exits | traces | gradients]
+//           weight of the loss | signals at exit]   (the last two under gradient only)
+// Outputs: [loss, when there is one | results | exits | traces | gradients |
+//           signals at entry]
 struct StepProgram {
   Graph graph;
   std::size_t num_args = 0;
@@ -20,11 +21,13 @@ struct StepProgram {
   std::size_t num_traces_out = 0;   // that come out: all, or none when they end as zeros
   std::vector<RuleInput> inputs;
   std::vector<std::string> gradients;  // slash paths, one per parameter leaf asked for
+  std::size_t num_signals = 0;         // float states the program writes, when asked for
   std::int64_t steps = 1;              // trace steps of one run
   std::int64_t calls = 1;              // what one run adds to the running index
 
   std::size_t first_leaf() const { return num_args; }
   std::size_t first_trace() const { return num_args + leaves.size(); }
+  std::size_t first_signal() const;  // input
   std::size_t first_trace_out() const;
   std::size_t first_gradient() const { return first_trace_out() + num_traces_out; }
 };
@@ -38,6 +41,8 @@ struct StepRequest {
   std::vector<std::string> weights = {};
   std::optional<std::int64_t> lanes = {};
   std::int64_t window = 0;  // 0: one step; k: the arguments hold k steps
+  // Multi-step rules: adjoints of the states come in at exit and go out at entry.
+  bool signals = false;
 };
 
 // How the loss must be traced for these requests.

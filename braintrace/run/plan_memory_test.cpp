@@ -8,9 +8,12 @@
 #include <doctest/doctest.h>
 
 #include "braintrace/ir/builder.h"
+#include "braintrace/nn/nn.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/ops/registry.h"
 #include "braintrace/run/plan.h"
+#include "braintrace/train/losses.h"
+#include "braintrace/train/prepared_grad.h"
 #include "braintrace/transforms/vjp.h"
 
 using namespace braintrace;
@@ -123,6 +126,26 @@ TEST_CASE("a plan that has run allocates nothing when it runs again") {
     CHECK(allocations_of_third_run(grad(loop, {false, true, true, true, true}),
                                    {.threads = threads}) == 0);
   }
+}
+
+TEST_CASE(
+    "a prepared gradient over one window allocates nothing from the third call on") {
+  nn::GRUCell model(8, kUnits);
+  Learner learner(model, D_RTRL{}, {zeros({kBatch, 8})},
+                  {.batch_size = kBatch, .threads = 1});
+  const std::vector<Array> data = {full({kSteps, kBatch, 8}, 0.5),
+                                   zeros({kSteps, kBatch, kUnits})};
+  PreparedGrad prepared =
+      learner.prepare([&](const Value& x, const Value& y) { return mse(learner(x), y); },
+                      data[0], data[1]);
+  GradResult result;
+  long before = 0;
+  for (int i = 0; i < 4; ++i) {
+    before = allocations;
+    prepared.grad_into(data, result);
+  }
+  CHECK(allocations - before == 0);
+  CHECK(result.steps == kSteps);
 }
 
 TEST_CASE("a state that cannot be updated in place takes turns between two buffers") {

@@ -89,7 +89,11 @@ void Executable::lend() {
   lent_ = !lent_;
 }
 
-const StateDict& Executable::gradients() {
+std::span<Array> Executable::entry_signals() {
+  return std::span(outputs).last(program_.num_signals);
+}
+
+StateDict& Executable::gradients() {
   if (places_.empty())
     for (const std::string& leaf : program_.gradients)
       places_.push_back(&gradients_[leaf]);

@@ -32,7 +32,9 @@ class Executable {
   // Outputs of the last run under names.
   double loss() const;  // summed over a window
   std::span<const Array> results() const;
-  const StateDict& gradients();  // until the next run
+  StateDict& gradients();  // until the next run; a caller may put other arrays there
+  // Adjoints of the states at entry, for a program that takes those at exit.
+  std::span<Array> entry_signals();
   std::string describe() const;  // the kernels, one per line; the program if interpreted
 
  private:

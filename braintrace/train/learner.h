@@ -58,6 +58,8 @@ struct StepGradient {
   const StateDict* gradients = nullptr;  // by slash path; both valid until the next call
 };
 
+class PreparedGrad;
+
 class Learner {
  public:
   // Initialises the model's states (values are set afterwards, by path) and compiles.
@@ -88,6 +90,11 @@ class Learner {
                          const GradOptions& options = {});
   GradResult etrace_grad(const Array& xs, const Array& ys, const PairLoss& loss,
                          const GradOptions& options = {});
+  // For calls with one loss and sequences of one shape: see train/prepared_grad.h.
+  PreparedGrad prepare(TracedFn loss, const std::vector<Array>& sequences,
+                       const GradOptions& options = {});
+  PreparedGrad prepare(PairLoss loss, const Array& xs, const Array& ys,
+                       const GradOptions& options = {});
   // The same steps without a loss. Outputs only when asked for.
   std::vector<Array> etrace_evolve(const std::vector<Array>& sequences,
                                    const EvolveOptions& options = {});

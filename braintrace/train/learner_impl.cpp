@@ -110,6 +110,7 @@ void Learner::Impl::rebatch(std::int64_t batch_size) {
 void Learner::Impl::forget_programs() {
   programs.clear();
   step_plans.clear();
+  ++epoch;
   last = nullptr;
 }
 
@@ -195,29 +196,42 @@ std::shared_ptr<Executable> Learner::Impl::traced(const std::vector<Type>& args,
   return cached(key, [&] { return assemble(*rule, loss, request); });
 }
 
-std::shared_ptr<Executable> Learner::Impl::window_program(
+Learner::Impl::TracedLoss Learner::Impl::traced_loss(
     const std::vector<Type>& args, const TracedFn& fn,
-    const std::vector<std::string>& weights, const WindowOptions& window,
-    std::string_view caller) {
-  const LossProgram loss =
-      trace(args, fn, splice_options(*rule, {.gradient = true}), caller);
+    const std::vector<std::string>& weights, std::string_view caller) {
+  TracedLoss t{trace(args, fn, splice_options(*rule, {.gradient = true}), caller)};
+  t.key = key_of(t.program, weights);
+  t.step_bytes = bytes_per_step(t.program);
+  return t;
+}
+
+std::shared_ptr<Executable> Learner::Impl::window_program(
+    const TracedLoss& loss, const std::vector<std::string>& weights,
+    const WindowOptions& window) {
   std::int64_t steps = window.steps;
   if (steps == 0) {
-    const double fit = static_cast<double>(window.bytes) / (2 * bytes_per_step(loss));
+    const double fit = static_cast<double>(window.bytes) / (2 * loss.step_bytes);
     steps = is_bptt() ? window.length
                       : std::clamp(static_cast<std::int64_t>(std::min(fit, 64.0)),
                                    std::int64_t{1}, window.length);
   }
   const bool multi = rule->meets_at_entry();
+  BT_INVARIANT(multi || (window.gradient && !window.signals));
   const bool fresh = traces_are_zero && steps == window.length;
-  const std::uint64_t key = mixed(
-      key_of(loss, weights), {7, static_cast<std::uint64_t>(steps), window.carry, fresh});
+  const std::uint64_t key =
+      mixed(loss.key, {7, static_cast<std::uint64_t>(steps), window.carry, fresh,
+                       window.gradient, window.signals});
+  if (const auto known = programs.find(key); known != programs.end())
+    return known->second;
   return cached(key, [&] {
     if (multi)
-      return assemble(*rule, windowed(loss, steps),
-                      {.gradient = true, .weights = weights, .window = steps});
+      return assemble(*rule, windowed(loss.program, steps),
+                      {.gradient = window.gradient,
+                       .weights = weights,
+                       .window = steps,
+                       .signals = window.signals});
     return assemble_window(
-        *rule, loss,
+        *rule, loss.program,
         {.steps = steps, .weights = weights, .carry = window.carry, .fresh = fresh});
   });
 }
@@ -269,7 +283,8 @@ void set_numbers(Array& a, const Type& t, std::span<const double> values) {
 }  // namespace
 
 void Learner::Impl::bind(Executable& e, std::span<const Array> args,
-                         std::span<const double> loss_weights, std::string_view caller) {
+                         std::span<const double> loss_weights, std::string_view caller,
+                         std::span<const Array> signals) {
   const StepProgram& p = e.program();
   BT_REQUIRE(args.size() == p.num_args, fmt::format("{}: {} arguments expected, got {}",
                                                     caller, p.num_args, args.size()));
@@ -305,16 +320,19 @@ void Learner::Impl::bind(Executable& e, std::span<const Array> args,
   BT_INVARIANT(num_elements(p.graph.type(ids[at]).shape) ==
                static_cast<std::int64_t>(loss_weights.size()));
   number(loss_weights);
+  BT_INVARIANT(signals.size() == p.num_signals);
+  for (const Array& a : signals) e.inputs[at++] = &a;
 }
 
 void Learner::Impl::call(Executable& e, std::span<const Array> args,
-                         std::span<const double> loss_weights, std::string_view caller) {
+                         std::span<const double> loss_weights, std::string_view caller,
+                         std::span<const Array> signals) {
   BT_REQUIRE_KIND(!broken, ErrorKind::runtime,
                   fmt::format("{}: an earlier call failed half way and the traces are "
                               "lost; call reset_state() first",
                               caller));
   last = &e;
-  bind(e, args, loss_weights, caller);
+  bind(e, args, loss_weights, caller, signals);
   e.check(caller);
   const bool in_place = e.program().num_traces > 0 && e.moves_traces_in_place() &&
                         !options.learning.check_finite;

@@ -33,6 +33,7 @@ struct Learner::Impl {
   std::vector<Array> cast_args;      // of the call that runs
   LossTracer* tracer = nullptr;      // while a loss is traced
   bool tracing_window = false;
+  std::int64_t epoch = 0;  // of the programs: another one after forget_programs()
 
   void compile(const std::vector<Array>& args);
   void rebatch(std::int64_t batch_size);
@@ -49,17 +50,26 @@ struct Learner::Impl {
                                                const std::vector<std::string>& weights,
                                                std::int64_t window,
                                                std::string_view caller);
-  // Several steps of a per-step loss as one program.
+  // A loss of one step, traced for windows.
+  struct TracedLoss {
+    LossProgram program;
+    std::uint64_t key = 0;  // of the program and the weights asked for
+    double step_bytes = 0;  // of what one step computes
+  };
+  TracedLoss traced_loss(const std::vector<Type>& args, const TracedFn& fn,
+                         const std::vector<std::string>& weights,
+                         std::string_view caller);
+  // Several steps of it as one program.
   struct WindowOptions {
     std::int64_t steps = 0;  // 0: as many as the bytes allow
     std::int64_t bytes = 0, length = 0;
     bool carry = true;
+    bool gradient = true;  // false: multi-step rules only
+    bool signals = false;  // as StepRequest
   };
-  std::shared_ptr<Executable> window_program(const std::vector<Type>& args,
-                                             const TracedFn& fn,
+  std::shared_ptr<Executable> window_program(const TracedLoss& loss,
                                              const std::vector<std::string>& weights,
-                                             const WindowOptions& window,
-                                             std::string_view caller);
+                                             const WindowOptions& window);
   bool is_bptt() const { return algorithm.engine == Engine::bptt; }
   std::shared_ptr<Executable> traced(const std::vector<Type>& args, const TracedFn& fn,
                                      const StepRequest& request, std::string_view caller);
@@ -69,13 +79,16 @@ struct Learner::Impl {
                                      const std::function<StepProgram()>& make);
   // Runs a program (loss_weights: one per step of a gradient program). States, traces and
   // counters move on only when it succeeded; its results and gradients stay in `e`.
+  // `signals`: adjoints of the states at exit, for a program that takes them.
   void call(Executable& e, std::span<const Array> args,
-            std::span<const double> loss_weights, std::string_view caller);
+            std::span<const double> loss_weights, std::string_view caller,
+            std::span<const Array> signals = {});
 
  private:
   void check_relations() const;
   void bind(Executable& e, std::span<const Array> args,
-            std::span<const double> loss_weights, std::string_view caller);
+            std::span<const double> loss_weights, std::string_view caller,
+            std::span<const Array> signals);
   void commit(Executable& e);
   void require_finite(Executable& e, std::string_view caller) const;
 };

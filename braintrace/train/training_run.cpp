@@ -64,11 +64,16 @@ TrainingRun::TrainingRun(Task task, Module& model, const Algorithm& algorithm,
 }
 
 GradResult TrainingRun::gradient(const TaskBatch& b) {
-  GradOptions o{.mask = as_array(b.mask)};
-  o.carry_traces = false;
-  o.loss_output = LossOutput::scalar;
+  const std::vector<Array> sequences = {b.inputs, b.targets};
+  if (!prepared_ || !prepared_->fits(sequences)) {
+    GradOptions o;
+    o.carry_traces = false;
+    o.loss_output = LossOutput::scalar;
+    prepared_.emplace(learner_, loss_, sequences, o);
+  }
   begin_sequence(learner_);
-  return learner_.etrace_grad(std::vector{b.inputs, b.targets}, loss_, o);
+  prepared_->set_mask(as_array(b.mask));
+  return prepared_->grad(sequences);
 }
 
 double TrainingRun::update_by_step(const TaskBatch& b) {

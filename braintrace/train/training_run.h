@@ -10,6 +10,7 @@
 
 #include "braintrace/train/evaluate_task.h"
 #include "braintrace/train/learner_checkpoint.h"
+#include "braintrace/train/prepared_grad.h"
 
 namespace braintrace {
 
@@ -78,6 +79,7 @@ class TrainingRun {
   Optimizer optimizer_;
   TracedFn loss_;
   std::optional<LossHandle> handle_;
+  std::optional<PreparedGrad> prepared_;  // of whole sequences
   std::int64_t updates_ = 0;
   RunLog log_;
 };

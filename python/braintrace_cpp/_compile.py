@@ -3,7 +3,7 @@
 from . import _core
 from ._errors import CompilationError, UserTypeError, UserValueError
 from ._learner import ETraceAlgorithm
-from ._values import ETraceConfig, Gradients, MultiStepData, SingleStepData
+from ._values import ETraceConfig, Gradients, MultiStepData, PreparedGrad, SingleStepData
 
 
 class ETraceVmap:
@@ -99,6 +99,6 @@ def compile(model, algorithm, *example_inputs, batch_size=None, seed=None, verbo
 __all__ = [
     "BPTT", "CompilationError", "DNI", "D_RTRL", "EProp", "ES_D_RTRL", "ETraceAlgorithm",
     "ETraceConfig", "ETraceVmap", "ExactRTRL", "Gradients", "Hybrid", "MultiStepData",
-    "OSTLFeedforward", "OSTLRecurrent", "SingleStepData", "SnAp", "ThreeFactor", "UORO",
-    "compile", "pp_prop",
+    "OSTLFeedforward", "OSTLRecurrent", "PreparedGrad", "SingleStepData", "SnAp",
+    "ThreeFactor", "UORO", "compile", "pp_prop",
 ]

@@ -4,7 +4,8 @@ import json
 
 from . import _core
 from ._errors import UserRuntimeError, UserTypeError, UserValueError
-from ._values import Gradients, MultiStepData, SingleStepData, _config_from_json
+from ._values import (MultiStepData, PreparedGrad, SingleStepData, _as_asked,
+                      _config_from_json)
 
 
 def _plain(x):
@@ -125,15 +126,28 @@ class ETraceAlgorithm:
         }
         learner = self._compiled()
         if steps is None:
-            grads, losses, aux, _ = learner.etrace_grad(step_fn, options, *sequences)
+            result = learner.etrace_grad(step_fn, options, *sequences)
         else:
-            grads, losses, aux, _ = learner.etrace_grad_from(sequences[0], steps, step_fn, options)
-        out = [Gradients(grads)]
-        if return_value:
-            out.append(losses)
-        if has_aux:
-            out.append(aux)
-        return out[0] if len(out) == 1 else tuple(out)
+            result = learner.etrace_grad_from(sequences[0], steps, step_fn, options)
+        return _as_asked(result, return_value, has_aux)
+
+    def prepare(self, *sequences, step_fn, mask=None, weights=None, reduction="mean",
+                loss_output="per_step", has_aux=False, return_value=False, window=0,
+                window_bytes=64 << 20, carry_traces=True):
+        """etrace_grad for sequences of one shape, with the loss function traced once.
+
+        Returns a PreparedGrad; its `grad(*sequences)` gives what etrace_grad would, bit by bit,
+        without calling `step_fn` again: values the function captured stay as they were.
+        """
+        _check_sequences("prepare", sequences, None)
+        options = {
+            "mask": mask, "chunk_size": None, "weights": self._names(weights),
+            "reduction": reduction, "loss_output": loss_output, "has_aux": has_aux,
+            "progress": None, "loss_sink": None, "window": window,
+            "window_bytes": window_bytes, "carry_traces": carry_traces,
+        }
+        prepared = self._compiled().prepare(step_fn, options, *sequences)
+        return PreparedGrad(prepared, return_value, has_aux)
 
     def certificate(self, *sequences, step_fn, window=1):
         """Online gradients of these sequences beside those of back-propagation, parameter by

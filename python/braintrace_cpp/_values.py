@@ -75,3 +75,26 @@ class Gradients(dict):
             if below:
                 return below
         raise KeyError(key)
+
+
+def _as_asked(result, return_value, has_aux):
+    grads, losses, aux, _ = result
+    out = [Gradients(grads)]
+    if return_value:
+        out.append(losses)
+    if has_aux:
+        out.append(aux)
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+class PreparedGrad:
+    """Gradients over sequences of one shape with one loss function; made by learner.prepare."""
+
+    def __init__(self, prepared, return_value, has_aux):
+        self._prepared, self._return_value, self._has_aux = prepared, return_value, has_aux
+
+    def grad(self, *sequences, mask=None):
+        """What etrace_grad returns for these sequences. A mask replaces the one before."""
+        return _as_asked(self._prepared.grad(mask, *sequences), self._return_value, self._has_aux)
+
+    __call__ = grad
