@@ -55,6 +55,8 @@ AlgorithmArgs args_of(const py::dict& given) {
       a.projection_eps = value.cast<double>();
     else if (name == "snap_max_jacobian_elements")
       a.snap_max_jacobian_elements = value.cast<std::int64_t>();
+    else if (name == "segments")
+      a.segments = value.cast<std::int64_t>();
     else if (name == "trace_dtype")
       a.trace_dtype = value.cast<DType>();
     else if (name == "config")
@@ -112,11 +114,12 @@ py::tuple fields_of(const Algorithm& a) {
   return py::make_tuple(a.name, a.config.to_json(), static_cast<int>(a.engine),
                         static_cast<int>(a.vjp_method), o.random_feedback_key,
                         o.projection_key, o.projection_eps, o.snap_max_jacobian_elements,
-                        o.needs_anchors, o.takes_synthesizer, o.trace_dtype);
+                        o.needs_anchors, o.takes_synthesizer, o.trace_dtype,
+                        o.bptt_segments);
 }
 
 Algorithm from_fields(const py::tuple& t) {
-  BT_REQUIRE(t.size() == 11, "Algorithm: a pickled rule has 11 fields");
+  BT_REQUIRE(t.size() == 12, "Algorithm: a pickled rule has 12 fields");
   Algorithm a{t[0].cast<std::string>(),
               ETraceConfig::from_json(t[1].cast<std::string>())};
   a.engine = static_cast<Engine>(t[2].cast<int>());
@@ -129,6 +132,7 @@ Algorithm from_fields(const py::tuple& t) {
   o.needs_anchors = t[8].cast<bool>();
   o.takes_synthesizer = t[9].cast<bool>();
   o.trace_dtype = t[10].cast<std::optional<DType>>();
+  o.bptt_segments = t[11].cast<std::int64_t>();
   return checked(std::move(a));
 }
 

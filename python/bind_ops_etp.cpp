@@ -35,7 +35,8 @@ ConvGeometry geometry(const std::optional<Size>& strides,
 }
 
 // Lists and integer arrays of any width.
-IndexList to_indices(std::string_view who, std::string_view name, const Array& a) {
+IndexList to_indices(std::string_view who, std::string_view name, const Arg& given) {
+  const Array a = given.value.array();
   if (a.shape() == Shape{0}) return {};
   BT_REQUIRE_KIND(a.dtype() == DType::i32 && a.rank() == 1, ErrorKind::type,
                   fmt::format("{}: {} must be a list of integers, got {}{}", who, name,
@@ -45,7 +46,7 @@ IndexList to_indices(std::string_view who, std::string_view name, const Array& a
 
 template <auto make>
 auto from_lists(const char* who, const char* first, const char* second) {
-  return [=](std::int64_t in, std::int64_t out, const Array& a, const Array& b) {
+  return [=](std::int64_t in, std::int64_t out, Arg a, Arg b) {
     return make(in, out, to_indices(who, first, a), to_indices(who, second, b));
   };
 }

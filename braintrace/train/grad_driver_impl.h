@@ -49,8 +49,14 @@ class GradDriver {
 
   // ---- back-propagation in segments (grad_segments.cpp)
   using States = std::vector<Array>;  // of the leaves a program writes
+  struct Segment {
+    States states;            // at its start
+    std::vector<Array> args;  // a source is asked once
+  };
   std::int64_t segment_length() const;
   void run_segments(const Fetch& fetch, GradResult& result);
+  std::vector<Segment> run_forward(const Fetch& fetch);
+  States run_back(std::vector<Segment> segments, GradResult& result);
   std::shared_ptr<Executable> segment_program(std::int64_t steps);
   States states_of(const StepProgram& p) const;
   void restore(const StepProgram& p, const States& states) const;

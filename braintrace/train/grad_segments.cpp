@@ -3,6 +3,7 @@
 // forward once, keeping those; then segment by segment from the last one, forward again
 // and back. Memory is that of one segment plus one set of states per segment.
 #include <algorithm>
+#include <utility>
 
 #include "braintrace/algo/window_program.h"
 #include "braintrace/train/grad_driver_impl.h"
@@ -33,56 +34,70 @@ void GradDriver::restore(const StepProgram& p, const States& states) const {
     if (leaf.exit) leaf.state->store(leaf.leaf, states[at++]);
 }
 
-void GradDriver::run_segments(const Fetch& fetch, GradResult& result) {
+// Every segment as it begins; the model ends at the start of the last one.
+std::vector<GradDriver::Segment> GradDriver::run_forward(const Fetch& fetch) {
   const std::int64_t each = segment_length();
-  const std::int64_t calls = learner_.calls, trace_steps = learner_.trace_steps;
-  const auto steps_at = [&](std::int64_t t) { return std::min(each, length_ - t); };
-  program_ = segment_program(each);
-  const StepProgram& layout = program_->program();
-  std::vector<States> entries;  // of every segment
+  const std::shared_ptr<Executable> e = learner_.window_program(
+      *traced_, wanted_, {.steps = each, .length = length_, .gradient = false});
+  std::vector<Segment> segments;
   for (std::int64_t t = 0; t < length_; t += each) {
-    entries.push_back(states_of(layout));
-    if (t + each >= length_) break;  // the last one runs forward on its way back
-    fetch(t, each, true, args_);
-    const std::span<const Array> args = learner_.cast(args_);
-    const std::shared_ptr<Executable> e = learner_.window_program(
-        *traced_, wanted_, {.steps = each, .length = length_, .gradient = false});
-    learner_.call(*e, args, {}, caller_);
+    fetch(t, std::min(each, length_ - t), true, args_);
+    segments.push_back({states_of(e->program()), args_});
+    if (t + each < length_) learner_.call(*e, learner_.cast(args_), {}, caller_);
   }
-  States last;
-  std::vector<Array> signals;  // of the states at exit
-  std::vector<std::vector<std::vector<Array>>> aux;
-  for (std::size_t s = entries.size(); s-- > 0;) {
-    const std::int64_t t = static_cast<std::int64_t>(s) * each, steps = steps_at(t);
+  return segments;
+}
+
+// From the last segment to the first. Returns the states at the end of the sequence.
+GradDriver::States GradDriver::run_back(std::vector<Segment> segments,
+                                        GradResult& result) {
+  const std::int64_t each = segment_length();
+  States end;
+  std::vector<Array> signals;                        // of the states at exit
+  std::vector<std::vector<std::vector<Array>>> aux;  // by segment, the last one first
+  for (; !segments.empty(); segments.pop_back()) {
+    const Segment& now = segments.back();
+    const std::int64_t t = (std::ssize(segments) - 1) * each;
+    const std::int64_t steps = std::min(each, length_ - t);
     program_ = segment_program(steps);
     const StepProgram& p = program_->program();
-    restore(p, entries[s]);
-    entries.pop_back();
-    if (signals.empty())
-      for (std::size_t i = 0; i < p.num_signals; ++i) {
-        const Type& type = p.graph.type(p.graph.inputs()[p.first_signal() + i]);
-        signals.push_back(zeros(type.shape, type.dtype));
-      }
-    fetch(t, steps, true, args_);
+    restore(p, now.states);
+    for (std::size_t i = signals.size(); i < p.num_signals; ++i) {
+      const Type& type = p.graph.type(p.graph.inputs()[p.first_signal() + i]);
+      signals.push_back(zeros(type.shape, type.dtype));
+    }
     set_weights(t, steps);
-    aux_.clear();
-    learner_.call(*program_, learner_.cast(args_), weights_, caller_, signals);
+    learner_.call(*program_, learner_.cast(now.args), weights_, caller_, signals);
     note_results(t, steps);
-    aux.push_back(std::move(aux_));
-    if (last.empty()) last = states_of(p);
+    aux.push_back(std::exchange(aux_, {}));
+    if (end.empty()) end = states_of(p);
     const std::span<Array> entry = program_->entry_signals();
     for (std::size_t i = 0; i < signals.size(); ++i) std::swap(signals[i], entry[i]);
     add_gradients(result);
   }
-  restore(program_->program(), last);
-  learner_.calls = calls + 1;
-  learner_.trace_steps = trace_steps + length_;
-  aux_.clear();
-  for (auto it = aux.rbegin(); it != aux.rend(); ++it) {
-    aux_.resize(it->size());
-    for (std::size_t i = 0; i < it->size(); ++i)
-      aux_[i].insert(aux_[i].end(), (*it)[i].begin(), (*it)[i].end());
+  for (auto segment = aux.rbegin(); segment != aux.rend(); ++segment) {
+    aux_.resize(segment->size());
+    for (std::size_t i = 0; i < segment->size(); ++i)
+      aux_[i].insert(aux_[i].end(), (*segment)[i].begin(), (*segment)[i].end());
   }
+  return end;
+}
+
+void GradDriver::run_segments(const Fetch& fetch, GradResult& result) {
+  const std::int64_t calls = learner_.calls, trace_steps = learner_.trace_steps;
+  const std::shared_ptr<Executable> e = segment_program(segment_length());
+  const StepProgram& layout = e->program();
+  const States begin = states_of(layout);
+  try {
+    restore(layout, run_back(run_forward(fetch), result));
+  } catch (...) {  // as if it had not been called
+    restore(layout, begin);
+    learner_.calls = calls;
+    learner_.trace_steps = trace_steps;
+    throw;
+  }
+  learner_.calls = calls + layout.calls;
+  learner_.trace_steps = trace_steps + length_;
   result.steps = length_;
   for (std::int64_t t = 0; options_.loss_sink && t < length_; ++t)
     options_.loss_sink(t, losses_[static_cast<std::size_t>(t)]);

@@ -97,6 +97,23 @@ TEST_CASE("segments respect the mask and the loss sink's order") {
   CHECK(seen == std::vector<std::int64_t>{0, 1, 2, 0, 1, 2});
 }
 
+TEST_CASE("a call in segments that fails leaves the learner as it was") {
+  Net model(5);
+  Learner l(model, BPTT{.segments = 2}, {zeros({2, 3})}, {.batch_size = 2, .seed = 1});
+  const Array before = l.hidden_states()[0].state->stored();
+  const auto at = [](std::int64_t t) -> std::vector<Array> {
+    BT_REQUIRE(t < 5, "the sensor broke");
+    return {ones({2, 3}), zeros({2, 2})};
+  };
+  const auto loss = [&](const Values& in) {
+    return LossResult{.loss = mse(l(in[0]), in[1]), .results = {}};
+  };
+  CHECK_THROWS_WITH_AS(l.etrace_grad(SequenceSource{6, at}, loss), "the sensor broke",
+                       UserError);
+  CHECK(l.hidden_states()[0].state->stored() == before);
+  CHECK(l.trace_steps() == 0);
+}
+
 TEST_CASE("segments are counted from 1, 0 is automatic") {
   CHECK(steps_per_segment(1, 10) == 10);
   CHECK(steps_per_segment(3, 10) == 4);

@@ -282,3 +282,47 @@ def test_rules_are_values_that_can_be_pickled():
     assert pickle.loads(pickle.dumps(rule)) == rule
     feedback = bt.Algorithm("eprop", {"feedback": "random", "random_feedback_key": 3})
     assert pickle.loads(pickle.dumps(feedback)) == feedback
+
+
+def test_a_prepared_gradient_is_that_of_etrace_grad():
+    calls = []
+
+    def gradients(prepared):
+        net = bt.nn.GRUCell(3, 4)
+        learner = bt.compile(net, bt.D_RTRL, bt.zeros((2, 3)), batch_size=2, seed=1)
+
+        def loss(x, y):
+            calls.append(prepared)
+            return bt.mse(learner(x), y)
+
+        xs, ys = np.ones((5, 2, 3), np.float32), np.zeros((5, 2, 4), np.float32)
+        if not prepared:
+            return [learner.etrace_grad(k * xs, ys, step_fn=loss, return_value=True) for k in (1, 2)]
+        handle = learner.prepare(xs, ys, step_fn=loss, return_value=True)
+        return [handle.grad(k * xs, ys) for k in (1, 2)]
+
+    for (want, losses), (got, again) in zip(gradients(False), gradients(True)):
+        assert np.array_equal(losses, again)
+        for path, g in want.items():
+            assert np.array_equal(g, got[path]), path
+    assert calls.count(True) == 1
+
+
+def test_a_prepared_gradient_refuses_other_shapes():
+    learner = bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros(3))
+    handle = learner.prepare(bt.zeros((5, 3)), bt.zeros((5, 4)),
+                             step_fn=lambda x, y: bt.mse(learner(x), y))
+    with pytest.raises(ValueError, match=r"sequence 0 must have the prepared shape \[5,3\]"):
+        handle.grad(bt.zeros((6, 3)), bt.zeros((6, 4)))
+
+
+def test_back_propagation_in_segments_gives_the_same_gradient():
+    def gradient(**options):
+        learner = bt.compile(bt.nn.GRUCell(3, 4), bt.BPTT, bt.zeros(3), seed=1, **options)
+        return learner.etrace_grad(np.ones((7, 3)), np.zeros((7, 4)),
+                                   step_fn=lambda x, y: bt.mse(learner(x), y))
+
+    whole = gradient()
+    for segments in (0, 2):
+        for path, g in gradient(segments=segments).items():
+            assert np.allclose(g, whole[path], rtol=1e-5, atol=1e-7), path
