@@ -24,6 +24,11 @@ target_precompile_headers(bt_program_headers PRIVATE
   <algorithm> <functional> <map> <memory> <set> <string> <vector> <fmt/format.h>
   ${PROJECT_SOURCE_DIR}/braintrace/nn/nn.h ${PROJECT_SOURCE_DIR}/braintrace/ops/ops.h
   ${PROJECT_SOURCE_DIR}/braintrace/train/learner.h)
+# Prepared headers are never taken from a compiler cache: they remember the times of their files,
+# and in another checkout `#pragma once` would not know these again.
+set_target_properties(bt_room_headers bt_test_headers bt_program_headers PROPERTIES
+                      CXX_COMPILER_LAUNCHER "")
+
 # bt_program(name sources...): an executable of this tree.
 function(bt_program name)
   add_executable(${name} ${ARGN})

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/ir/value.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "braintrace/ir/builder.h"
@@ -24,6 +26,16 @@ Type Value::type() const { return builder_ ? builder_->type(id_) : type_of(array
 std::int64_t Value::dim(std::int64_t axis) const {
   const Type t = type();
   return t.shape[static_cast<std::size_t>(normalize_axis("Value::dim", axis, t.rank()))];
+}
+
+Array Arg::whole_number(double v) {
+  BT_REQUIRE(
+      v >= std::numeric_limits<std::int32_t>::min() &&
+          v <= std::numeric_limits<std::int32_t>::max(),
+      fmt::format("an op's argument: a whole number must fit i32, got {:.0f}; write "
+                  "it as a double",
+                  v));
+  return scalar(v, DType::i32);
 }
 
 }  // namespace braintrace

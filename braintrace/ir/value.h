@@ -2,6 +2,7 @@
 #pragma once
 // What model code computes with: a concrete Array, or a symbolic value of a trace.
 // Ops on concrete values run at once; with any symbolic input they are recorded.
+#include <concepts>
 #include <memory>
 #include <optional>
 
@@ -51,6 +52,14 @@ struct Arg {
       : value(scalar(v, DType::f64)), weak(true), loc(l) {}
   Arg(int v, std::source_location l = std::source_location::current())  // NOLINT
       : value(scalar(v, DType::i32)), weak(true), loc(l) {}
+  // Sizes and counts; refused where i32 cannot hold them.
+  template <std::integral T>
+  requires(sizeof(T) >= sizeof(int) && !std::same_as<T, int>)
+      Arg(T v, std::source_location l = std::source_location::current())  // NOLINT
+      : value(whole_number(static_cast<double>(v))), weak(true), loc(l) {}
+
+ private:
+  static Array whole_number(double v);
 };
 
 // An absent tangent is absent, not zeros.

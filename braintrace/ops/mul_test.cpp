@@ -36,6 +36,17 @@ TEST_CASE("mul of integers wraps around") {
             .array() == Array::from<std::int32_t>({1}, {-2}));
 }
 
+TEST_CASE("mul takes whole numbers of any width, as far as i32 holds them") {
+  const Value x = array({1.5, 2});
+  const Array doubled = array({3, 4});
+  CHECK((x * std::int64_t{2}).array() == doubled);
+  CHECK((x * std::size_t{2}).array() == doubled);
+  CHECK((2u * x).array() == doubled);
+  CHECK_THROWS_WITH_AS(x * (std::int64_t{1} << 40),
+                       doctest::Contains("got 1099511627776"), UserError);
+  CHECK_THROWS_WITH_AS(x * ~std::size_t{0}, doctest::Contains("must fit i32"), UserError);
+}
+
 TEST_CASE("mul refuses booleans") {
   const Array b = ones({2}, DType::boolean);
   CHECK_THROWS_WITH_AS(mul(b, b), doctest::Contains("mul: needs numbers, got bool[2]"),

@@ -11,11 +11,11 @@ namespace {
 using testing::check_op;
 using testing::uniform;
 
-const SparseStructure kSorted = coo_structure(4, 3, {0, 0, 2, 3}, {1, 2, 0, 2});
-const SparseStructure kMixed = coo_structure(4, 3, {3, 0, 2, 0}, {2, 1, 0, 2});
+const SparseStructure kOuterSorted = coo_structure(4, 3, {0, 0, 2, 3}, {1, 2, 0, 2});
+const SparseStructure kOuterMixed = coo_structure(4, 3, {3, 0, 2, 0}, {2, 1, 0, 2});
 
 TEST_CASE("sparse_outer") {
-  for (const SparseStructure& s : {kSorted, kMixed}) {
+  for (const SparseStructure& s : {kOuterSorted, kOuterMixed}) {
     const auto build = [&](const Values& in) -> Values {
       return {sparse_outer(in[0], in[1], s)};
     };
@@ -31,14 +31,14 @@ TEST_CASE("sparse_outer") {
 TEST_CASE("sparse_outer picks stored entries of the outer product") {
   const Array x = array({2, 4}, {1, 2, 3, 4, 0, 0, 1, 0});
   const Array y = array({2, 3}, {5, 6, 7, 10, 0, 0});
-  CHECK(sparse_outer(x, y, kSorted).array() == array({4}, {6, 7, 25, 28}));
+  CHECK(sparse_outer(x, y, kOuterSorted).array() == array({4}, {6, 7, 25, 28}));
 }
 
 TEST_CASE("sparse_outer refuses what does not fit") {
-  CHECK_THROWS_WITH_AS(sparse_outer(zeros({2, 4}), zeros({3, 3}), kSorted),
+  CHECK_THROWS_WITH_AS(sparse_outer(zeros({2, 4}), zeros({3, 3}), kOuterSorted),
                        doctest::Contains("leading axes must agree, got [2,4] and [3,3]"),
                        UserError);
-  CHECK_THROWS_WITH_AS(sparse_outer(zeros({4}), zeros({4}), kSorted),
+  CHECK_THROWS_WITH_AS(sparse_outer(zeros({4}), zeros({4}), kOuterSorted),
                        doctest::Contains("y must be [..., 3], got [4]"), UserError);
 }
 
