@@ -92,6 +92,14 @@ void def_sparse(py::module_& m) {
       "x times a matrix with fixed sparse connectivity.\n\n"
       ">>> s = bt.coo_structure(2, 1, [0, 1], [0, 0])\n"
       ">>> bt.sparse_matmul([1.0, 2.0], [3.0, 4.0], s).tolist()\n[11.0]");
+  m.def("sparse_dot", &sparse_dot, py::arg("x"), py::arg("weight"), py::arg("structure"),
+        "The same product as a plain op: its weight is not traced.\n\n"
+        ">>> s = bt.coo_structure(2, 1, [0, 1], [0, 0])\n"
+        ">>> bt.sparse_dot([1.0, 2.0], [3.0, 4.0], s).tolist()\n[11.0]");
+  m.def("sparse_outer", &sparse_outer, py::arg("x"), py::arg("y"), py::arg("structure"),
+        "x[..., row] y[..., col] of every stored value, summed over leading axes.\n\n"
+        ">>> s = bt.coo_structure(2, 1, [0, 1], [0, 0])\n"
+        ">>> bt.sparse_outer([1.0, 2.0], [3.0], s).tolist()\n[3.0, 6.0]");
 }
 
 void def_conv(py::module_& m) {

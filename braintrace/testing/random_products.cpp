@@ -61,6 +61,8 @@ void lookup(Writer& w) {
 void sparse(Writer& w) {
   const SparseStructure s{.in = 3, .out = 2, .rows = {0, 0, 2}, .cols = {0, 1, 1}};
   w.push(w.tame(sparse_matmul(w.like({2, 3}), w.parameter({3}), s, maybe_bias(w, {2}))));
+  w.push(w.tame(sparse_dot(w.like({2, 3}), w.like({3}), s)));
+  w.push(w.tame(sparse_outer(w.like({2, 3}), w.like({2, 2}), s)));
 }
 void low_rank(Writer& w) {
   const Value x = w.of_rank(2);
