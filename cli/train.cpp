@@ -166,6 +166,7 @@ json result_json(const BuiltRun& b, bool finished, const std::string& file) {
   j["algorithm"] = b.run->learner().algorithm().name;
   j["updates"] = b.run->updates();
   j["finished"] = finished;
+  j["diverged"] = diverged(log);
   j["beats_constant"] = beats_constant(log, b.request.test_samples);
   if (!log.evaluations.empty()) j["test_loss"] = log.evaluations.back().loss;
   j["steps_per_second"] =
@@ -190,10 +191,26 @@ std::string summary(const BuiltRun& b) {
   if (last.accuracy && log.constant_accuracy)
     text += fmt::format("; accuracy {}, constant {}", percent_text(*last.accuracy),
                         percent_text(*log.constant_accuracy));
+  if (diverged(log)) return text + ".\n";
   return text + (beats_constant(log, b.request.test_samples)
                      ? ".\nIt has learned: better than any constant.\n"
                      : ".\nNot better than a constant yet: more epochs, another learning "
                        "rate or another rule may help.\n");
+}
+
+constexpr const char* kDiverged =
+    "warning: the run has diverged: its loss is no longer a finite number. A smaller "
+    "--lr or a --clip-norm may help.\n";
+
+// A run that broke off because its loss is no number still tells what it came to.
+bool run_and_tell(Trainer& trainer, const TrainRequest& r, const BuiltRun& built) {
+  try {
+    return trainer.run();
+  } catch (const UserError&) {
+    if (r.json && diverged(built.run->log()))
+      write_text(result_json(built, false, "").dump() + "\n");
+    throw;
+  }
 }
 
 // Options that say what a run is cannot be changed on its way.
@@ -224,7 +241,7 @@ void train(const TrainRequest& r, const CLI::App& app) {
   BuiltRun built = r.resume.empty() ? build_run(r.run, r.threads) : resumed(r, app);
   if (!r.json && !r.quiet) describe(built);
   Trainer trainer(r, built);
-  const bool finished = trainer.run();
+  const bool finished = run_and_tell(trainer, r, built);
   const std::string file = trainer.saved_to(finished);
   if (!r.report.empty()) write_text(report_page(built), r.report);
   if (r.json) {
@@ -237,6 +254,7 @@ void train(const TrainRequest& r, const CLI::App& app) {
         built.run->updates(), trainer.total(), file);
   else if (!r.quiet)
     write_text(summary(built));
+  if (diverged(built.run->log())) fmt::print(stderr, "{}", kDiverged);
   if (!r.report.empty() && !r.quiet) fmt::print("report: {}\n", r.report);
   if (finished && !file.empty() && !r.quiet)
     fmt::print("saved to {}; test it with: braintrace eval --checkpoint {}\n", file,

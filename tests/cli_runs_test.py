@@ -186,6 +186,32 @@ class Train(Case):
                 self.refuses(code, message, "train", *SMALL, *arguments)
 
 
+class Diverged(Case):
+    WILD = ["train", "--lr", "1e12", "--clip-norm", "0", "--optimizer", "sgd", "--samples", "64"]
+
+    def test_a_test_loss_that_is_no_number_is_said_and_kept(self):
+        kept = self.file("wild.safetensors")
+        done = run(*self.WILD, "--epochs", "1", "--checkpoint", kept)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("warning: the run has diverged", done.stderr)
+        self.assertNotIn("Not better than a constant yet", done.stdout)
+        made = self.result(*self.WILD, "--epochs", "1")
+        self.assertEqual((made["diverged"], made["test_loss"]), (True, None))
+        self.assertIn("after 2 batches", self.output("eval", "--checkpoint", kept))
+        self.refuses(1, "smaller learning rate", "train", "--resume", kept, "--epochs", "2",
+                     "--quiet")
+
+    def test_a_loss_that_is_no_number_ends_the_run(self):
+        done = run(*self.WILD, "--epochs", "2", "--json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the loss of batch 3 is infinite", done.stderr)
+        made = json.loads(done.stdout)
+        self.assertEqual((made["diverged"], made["finished"]), (True, False))
+
+    def test_a_run_that_learns_has_not_diverged(self):
+        self.assertFalse(self.result("train", *SMALL, "--epochs", "1")["diverged"])
+
+
 class Checkpoints(Case):
     def test_resumed_is_bit_exact(self):
         for more in ([], ["--model", "lif", "--algorithm", "pp_prop", "--update", "step"]):

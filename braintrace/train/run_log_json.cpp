@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/train/run_log_json.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -22,12 +24,17 @@ json points_json(const std::vector<RunPoint>& points) {
   return out;
 }
 
+// JSON writes null for what is infinite or not a number.
+double number_from(const json& j) {
+  return j.is_null() ? std::numeric_limits<double>::quiet_NaN() : j.get<double>();
+}
+
 std::vector<RunPoint> points_from(const json& j) {
   std::vector<RunPoint> out;
   for (const json& one : j) {
-    RunPoint p{.update = one.at("update"), .loss = one.at("loss")};
-    if (one.contains("accuracy")) p.accuracy = one["accuracy"].get<double>();
-    if (one.contains("firing_rate")) p.firing_rate = one["firing_rate"].get<double>();
+    RunPoint p{.update = one.at("update"), .loss = number_from(one.at("loss"))};
+    if (one.contains("accuracy")) p.accuracy = number_from(one["accuracy"]);
+    if (one.contains("firing_rate")) p.firing_rate = number_from(one["firing_rate"]);
     out.push_back(p);
   }
   return out;
@@ -77,9 +84,9 @@ RunLog run_log_from_json(std::string_view text) {
     RunLog log;
     log.training = points_from(j.at("training"));
     log.evaluations = points_from(j.at("evaluations"));
-    log.constant_loss = j.at("constant_loss");
+    log.constant_loss = number_from(j.at("constant_loss"));
     if (j.contains("constant_accuracy"))
-      log.constant_accuracy = j["constant_accuracy"].get<double>();
+      log.constant_accuracy = number_from(j["constant_accuracy"]);
     log.seconds = j.at("seconds");
     log.time_steps = j.at("time_steps");
     if (j.contains("rasters")) log.rasters = rasters_from(j["rasters"]);

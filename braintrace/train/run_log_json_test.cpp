@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/train/run_log_json.h"
 
+#include <cmath>
+#include <limits>
+
 #include <doctest/doctest.h>
 
 #include "braintrace/base/error.h"
@@ -42,6 +45,16 @@ TEST_CASE("curves leave the rasters out") {
   const std::string text = run_log_to_json(example(), RunLogPart::curves);
   CHECK(text.find("rasters") == std::string::npos);
   CHECK(run_log_from_json(text).rasters.empty());
+}
+
+TEST_CASE("a loss that is no number comes back as not a number") {
+  RunLog log = example();
+  log.training[1].loss = std::numeric_limits<double>::infinity();
+  log.evaluations[0].loss = std::numeric_limits<double>::quiet_NaN();
+  const RunLog back = run_log_from_json(run_log_to_json(log));
+  CHECK(std::isnan(back.training[1].loss));
+  CHECK(std::isnan(back.evaluations[0].loss));
+  CHECK(back.training[0].loss == log.training[0].loss);
 }
 
 TEST_CASE("text that is no log is refused") {

@@ -38,6 +38,13 @@ UpdateAt update_at_from_string(std::string_view s) {
   throw UserError(fmt::format("updates come once per sequence or step, got '{}'", s));
 }
 
+bool diverged(const RunLog& log) {
+  const auto lost = [](const std::vector<RunPoint>& points) {
+    return !points.empty() && !std::isfinite(points.back().loss);
+  };
+  return lost(log.training) || lost(log.evaluations);
+}
+
 void begin_sequence(Learner& learner) {
   std::vector<std::pair<State*, Array>> keys;
   for (const NamedState& s : collect_states(learner.model()))
@@ -105,6 +112,7 @@ double TrainingRun::update() {
     optimizer_.update(learner_.model(), g.grads);
     loss = g.losses.at(0);
   }
+  log_.training.push_back({.update = updates_ + 1, .loss = loss});
   BT_REQUIRE_KIND(
       std::isfinite(loss), ErrorKind::runtime,
       fmt::format("train: the loss of batch {} is {}; a smaller learning "
@@ -114,7 +122,6 @@ double TrainingRun::update() {
   log_.seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   log_.time_steps += options_.batch * task_.shape().steps;
-  log_.training.push_back({.update = updates_, .loss = loss});
   return loss;
 }
 

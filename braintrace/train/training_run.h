@@ -36,6 +36,9 @@ struct TrainingLength {
   std::function<void(const RunLog& log)> on_evaluation = {};
 };
 
+// The last loss, of a batch or of a test, is infinite or not a number.
+bool diverged(const RunLog& log);
+
 // A new sequence: hidden states as they are initialised, traces and counters zero.
 // Weights and keys of random draws go on, so no two sequences see the same noise.
 void begin_sequence(Learner& learner);
@@ -50,7 +53,9 @@ class TrainingRun {
 
   // Of one batch at the present weights, over a sequence of its own.
   GradResult gradient(const TaskBatch& b);
-  double update();  // one batch; its mean loss before the update
+  // One batch; its mean loss before the update. UserError, and the log holds the loss,
+  // when that is infinite or not a number.
+  double update();
   // True when the length was reached, false when stopped.
   bool train(const TrainingLength& length);
 
