@@ -22,6 +22,19 @@ def test_blocks_of_a_document_run_one_after_the_other(path):
         exec(compile(block, str(path), "exec"), names)
 
 
+QUICK_START = ROOT / "docs/quick_start.md"
+# The cells its last step names.
+OTHER_CELLS = re.findall(r"`bt\.nn\.(\w+)`", QUICK_START.read_text().split("**6.")[1])
+
+
+@pytest.mark.parametrize("cell", [c for c in OTHER_CELLS if c != "GRUCell"])
+def test_the_quick_start_holds_for_the_cells_it_names(cell):
+    names = {}
+    for block in BLOCK.findall(QUICK_START.read_text()):
+        exec(block.replace("bt.nn.GRUCell", f"bt.nn.{cell}"), names)
+    assert type(names["model"].rnn).__name__ == cell
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_run(path):
     done = subprocess.run([sys.executable, str(path)], text=True, capture_output=True)
@@ -34,4 +47,5 @@ def test_examples_run(path):
 
 def test_the_documents_and_examples_are_found():
     assert ROOT / "docs/python.md" in DOCUMENTS
+    assert "MiniGRU" in OTHER_CELLS
     assert {"seed_004", "quick_start"} <= {p.stem for p in EXAMPLES}
