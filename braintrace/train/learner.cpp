@@ -31,7 +31,9 @@ Learner::Learner(Module& model, const Algorithm& algorithm,
     show_graph(options.verbose, options.out ? options.out : &std::cout);
 }
 
-Learner::~Learner() = default;
+Learner::~Learner() {
+  if (use_) use_->end();
+}
 Learner::Learner(Learner&&) noexcept = default;
 
 Value Learner::operator()(const Value& x) {
@@ -43,6 +45,7 @@ Value Learner::operator()(const Value& x) {
 }
 
 Values Learner::operator()(const Values& xs) {
+  const auto mine = claim("learner");
   if (impl_->tracer) return impl_->tracer->splice(xs);
   std::vector<Array> args;
   for (const Value& v : xs) args.push_back(v.array());
@@ -51,6 +54,7 @@ Values Learner::operator()(const Values& xs) {
 }
 
 Values Learner::operator()(const MultiStepData& xs) {
+  const auto mine = claim("learner");
   if (impl_->tracer) {
     BT_REQUIRE_KIND(impl_->tracing_window, ErrorKind::not_implemented,
                     "learner: MultiStepData under a gradient needs vjp_method multi-step "
@@ -73,6 +77,7 @@ Values Learner::operator()(const MultiStepData& xs) {
 }
 
 std::vector<Array> Learner::step(const std::vector<Array>& given) {
+  const auto mine = claim("learner.step");
   const std::span<const Array> args = impl_->cast(given);
   const std::shared_ptr<Executable> e = impl_->evolve_program(args, 0);
   impl_->call(*e, args, {}, "learner.step");
@@ -80,13 +85,18 @@ std::vector<Array> Learner::step(const std::vector<Array>& given) {
 }
 
 LossHandle Learner::trace_loss(const TracedFn& loss, const std::vector<Array>& examples) {
+  const auto mine = claim("trace_loss");
   std::vector<Type> types;
   for (const Array& a : impl_->cast(examples)) types.push_back(type_of(a));
-  return LossHandle(impl_->gradient_program(types, loss, {}, 0, "trace_loss"));
+  return LossHandle(impl_->gradient_program(types, loss, {}, 0, "trace_loss"), use_);
 }
 
 StepGradient Learner::step_grad(const std::vector<Array>& args, LossHandle& loss,
                                 double weight) {
+  const auto mine = claim("step_grad");
+  BT_REQUIRE(loss.owner_ == use_,
+             "step_grad: the loss was traced by another learner; call trace_loss of this "
+             "one");
   Executable& e = *loss.executable_;
   StepGradient out;
   impl_->call(e, impl_->cast(args), {&weight, 1}, "step_grad");
@@ -96,9 +106,13 @@ StepGradient Learner::step_grad(const std::vector<Array>& args, LossHandle& loss
   return out;
 }
 
-void Learner::init_etrace_state() { impl_->clear_traces(); }
+void Learner::init_etrace_state() {
+  const auto mine = claim("init_etrace_state");
+  impl_->clear_traces();
+}
 
 void Learner::reset_state(std::optional<std::int64_t> batch_size) {
+  const auto mine = claim("reset_state");
   if (batch_size) {
     BT_REQUIRE(options().batch_size,
                "reset_state: the learner was compiled without a batch_size");
@@ -113,6 +127,7 @@ void Learner::reset_state(std::optional<std::int64_t> batch_size) {
 std::int64_t Learner::running_index() const { return impl_->calls; }
 std::int64_t Learner::trace_steps() const { return impl_->trace_steps; }
 void Learner::set_counters(std::int64_t calls, std::int64_t trace_steps) {
+  const auto mine = claim("set_counters");
   BT_REQUIRE(calls >= 0 && trace_steps >= 0,
              fmt::format("set_counters: counters must be >= 0, got {} and {}", calls,
                          trace_steps));
@@ -121,6 +136,7 @@ void Learner::set_counters(std::int64_t calls, std::int64_t trace_steps) {
 }
 
 void Learner::set_modulator(const std::optional<Array>& modulator) {
+  const auto mine = claim("set_modulator");
   BT_REQUIRE(
       algorithm().config.learning_signal() == LearningSignal::modulatory || !modulator,
       fmt::format("set_modulator: {} has no modulatory signal", algorithm().name));
@@ -136,6 +152,7 @@ void Learner::set_modulator(const std::optional<Array>& modulator) {
 }
 
 void Learner::set_rule_input(const std::string& name, const Array& value) {
+  const auto mine = claim("set_rule_input");
   for (const RuleInput& in : impl_->rule->rule().optional_inputs())
     if (in.name == name && impl_->rule->given.insert(name).second)
       impl_->forget_programs();
@@ -143,11 +160,13 @@ void Learner::set_rule_input(const std::string& name, const Array& value) {
 }
 
 void Learner::set_feedback(FeedbackMatrices matrices) {
+  const auto mine = claim("set_feedback");
   impl_->rule->feedback = std::move(matrices);
   impl_->forget_programs();
 }
 
 void Learner::set_synthesizer(SyntheticGradient synthesizer) {
+  const auto mine = claim("set_synthesizer");
   BT_REQUIRE(algorithm().config.learning_signal() == LearningSignal::bootstrapped,
              fmt::format("set_synthesizer: {} predicts no future", algorithm().name));
   for (const HiddenGroup& g : graph().hidden_groups) {
@@ -174,6 +193,7 @@ const StepProgram* Learner::last_program() const {
 }
 
 std::string Learner::last_plan() const {
+  const auto mine = claim("last_plan");
   return impl_->last ? impl_->last->describe() : std::string();
 }
 Module& Learner::model() const { return impl_->model; }

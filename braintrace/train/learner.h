@@ -14,6 +14,7 @@
 #include "braintrace/base/certificate.h"
 #include "braintrace/etrace/report.h"
 #include "braintrace/train/executable.h"
+#include "braintrace/train/learner_use.h"
 #include "braintrace/train/sequence.h"
 
 namespace braintrace {
@@ -43,13 +44,15 @@ struct TraceView {
 // A loss function traced once, for use at every step (Learner::trace_loss).
 class LossHandle {
  public:
-  explicit LossHandle(std::shared_ptr<Executable> e) : executable_(std::move(e)) {}
+  LossHandle(std::shared_ptr<Executable> e, std::shared_ptr<const LearnerUse> owner)
+      : executable_(std::move(e)), owner_(std::move(owner)) {}
   const Graph& graph() const { return program().graph; }
   const StepProgram& program() const { return executable_->program(); }
 
  private:
   friend class Learner;
   std::shared_ptr<Executable> executable_;
+  std::shared_ptr<const LearnerUse> owner_;
 };
 
 struct StepGradient {
@@ -60,6 +63,8 @@ struct StepGradient {
 
 class PreparedGrad;
 
+// One thread at a time: another one that calls meanwhile gets a UserError of kind
+// runtime.
 class Learner {
  public:
   // Initialises the model's states (values are set afterwards, by path) and compiles.
@@ -68,6 +73,9 @@ class Learner {
           const LearnerOptions& options = {});
   ~Learner();
   Learner(Learner&&) noexcept;
+
+  // Keeps other threads out of several calls in a row, as long as it lives.
+  LearnerUse::Claim claim(std::string_view caller) const { return {*use_, caller}; }
 
   // Inside a traced loss: the compiled step at this place. Outside: one step; states and
   // traces move on.
@@ -156,8 +164,10 @@ class Learner {
  private:
   friend class GradDriver;
   friend class Certifier;
+  friend class PreparedGrad;
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  std::shared_ptr<LearnerUse> use_ = std::make_shared<LearnerUse>();
 };
 
 // `model` must outlive the learner.

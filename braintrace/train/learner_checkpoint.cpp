@@ -74,7 +74,11 @@ Checkpoint checkpoint_of(const Learner& learner, const Optimizer& optimizer,
   return c;
 }
 
-void restore(Learner& learner, Optimizer& optimizer, const Checkpoint& c) {
+namespace {
+
+// `optimizer` may be null.
+void restore_all(Learner& learner, Optimizer* optimizer, const Checkpoint& c) {
+  const auto mine = learner.claim("restore");
   const json config = json::parse(c.config, nullptr, false);
   BT_REQUIRE(config.is_object(), "restore: the config is not a JSON object");
   BT_REQUIRE(
@@ -87,13 +91,21 @@ void restore(Learner& learner, Optimizer& optimizer, const Checkpoint& c) {
   values.insert(c.states.begin(), c.states.end());
   require_all_values(learner, values);
   require_all_traces(learner, c.traces);
-  Optimizer copy = optimizer;  // refuses a wrong state before the model changes
-  copy.load_state_dict(c.optimizer);
+  std::optional<Optimizer> loaded;  // refuses a wrong state before the model changes
+  if (optimizer) loaded.emplace(*optimizer).load_state_dict(c.optimizer);
   load_state_dict(learner.model(), values);
-  optimizer = std::move(copy);
+  if (optimizer) *optimizer = std::move(*loaded);
   learner.reset_state();
   for (const auto& [name, value] : c.traces) learner.set_etrace(name, value);
   learner.set_counters(calls, steps);
 }
+
+}  // namespace
+
+void restore(Learner& learner, Optimizer& optimizer, const Checkpoint& c) {
+  restore_all(learner, &optimizer, c);
+}
+
+void restore(Learner& learner, const Checkpoint& c) { restore_all(learner, nullptr, c); }
 
 }  // namespace braintrace

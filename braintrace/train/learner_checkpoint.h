@@ -16,5 +16,7 @@ Checkpoint checkpoint_of(const Learner& learner, const Optimizer& optimizer,
 // does not belong to them, one of the learner's is missing, or another algorithm wrote
 // it.
 void restore(Learner& learner, Optimizer& optimizer, const Checkpoint& c);
+// The same without an optimiser; what the checkpoint has of one is left aside.
+void restore(Learner& learner, const Checkpoint& c);
 
 }  // namespace braintrace

@@ -23,6 +23,7 @@ Graph on_all_lanes(const TraceViewProgram& view, std::optional<std::int64_t> lan
 }  // namespace
 
 std::vector<TraceView> Learner::etraces(TraceSpace space) const {
+  const auto mine = claim("etraces");
   std::vector<TraceView> out;
   if (space == TraceSpace::parameter) {
     const TraceViewProgram view = parameter_view(*impl_->rule);
@@ -59,6 +60,7 @@ std::vector<TraceView> Learner::get_etrace_of(const Path& parameter) const {
 }
 
 void Learner::set_etrace(const std::string& name, const Array& value) {
+  const auto mine = claim("set_etrace");
   for (std::size_t i = 0; i < impl_->traces.size(); ++i) {
     if (impl_->rule->traces()[i].name() != name) continue;
     BT_REQUIRE(

@@ -23,9 +23,11 @@ bool is_row_shaped(const Array& a, const Array& s, std::int64_t count, bool stac
 
 struct PreparedGrad::Impl {
   Impl(Learner& learner, TracedFn loss, const GradOptions& options, std::int64_t length)
-      : driver(learner, std::move(loss), options, length, "PreparedGrad"),
+      : use(learner.use_),
+        driver(learner, std::move(loss), options, length, "PreparedGrad"),
         borrows(learner.options().executor == ExecutorKind::plan) {}
 
+  std::shared_ptr<LearnerUse> use;
   GradDriver driver;
   GradDriver::Fetch fetch;
   std::vector<Shape> shapes;
@@ -94,6 +96,7 @@ PreparedGrad::PreparedGrad(Learner& learner, TracedFn loss,
                                        std::vector<Array>& args) {
     this_->put_rows(t, count, stacked, args);
   };
+  const LearnerUse::Claim mine(*impl_->use, "prepare");
   impl_->read(sequences);
   impl_->driver.prepare(impl_->fetch);
 }
@@ -108,6 +111,7 @@ bool PreparedGrad::fits(const std::vector<Array>& sequences) const {
 }
 
 void PreparedGrad::set_mask(const std::optional<Array>& mask) {
+  const LearnerUse::Claim mine(*impl_->use, "PreparedGrad");
   impl_->driver.set_mask(mask);
 }
 
@@ -118,6 +122,7 @@ GradResult PreparedGrad::grad(const std::vector<Array>& sequences) {
 }
 
 void PreparedGrad::grad_into(const std::vector<Array>& sequences, GradResult& result) {
+  const LearnerUse::Claim mine(*impl_->use, "PreparedGrad");
   impl_->check(sequences);
   impl_->read(sequences);
   impl_->driver.run(impl_->fetch, result);

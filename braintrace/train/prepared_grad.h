@@ -9,8 +9,8 @@ namespace braintrace {
 
 class PreparedGrad {
  public:
-  // The learner must outlive it; `loss` must stay callable: a learner that changes (batch
-  // size, feedback matrices) has it traced anew.
+  // UserError after the end of the learner. `loss` must stay callable: a learner that
+  // changes (batch size, feedback matrices) has it traced anew.
   PreparedGrad(Learner& learner, TracedFn loss, const std::vector<Array>& sequences,
                const GradOptions& options = {});
   ~PreparedGrad();
