@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "braintrace/algo/while_terms.h"
+#include "braintrace/etrace/cut_set.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/ops/region_view.h"
@@ -15,12 +15,14 @@ CompiledRule::CompiledRule(std::shared_ptr<const ETraceGraph> graph,
     : graph_(std::move(graph)),
       context_(std::make_unique<RuleContext>(*graph_, algorithm, options)),
       rule_(make_rule(*context_)),
-      direct_(std::make_unique<DirectAdjoint>(*graph_)),
+      direct_(std::make_unique<DirectAdjoint>(*graph_, flow_options(graph_->options))),
       traces_(rule_->traces()) {
   if (options.history == History::deep) check_deep();
+  if (has_while_terms(*context_)) while_terms_ = std::make_unique<WhileTerms>(*context_);
   std::set<ValueId> ids;
   for (const std::vector<ValueId>& more :
-       {context_->reads(), rule_->reads(), direct_->reads()})
+       {context_->reads(), rule_->reads(), direct_->reads(),
+        while_terms_ ? while_terms_->reads() : std::vector<ValueId>{}})
     ids.insert(more.begin(), more.end());
   reads_.assign(ids.begin(), ids.end());
   for (const HiddenParamOpRelation& r : graph_->hidden_param_op_relations)
@@ -128,7 +130,8 @@ RuleProgram CompiledRule::write(RuleMode mode) const {
       const GroupSignals s = signals(terms, adjoints, mode);
       grads = adds_history_only() ? rule_->history(terms, s, before, eps)
                                   : rule_->solve(terms, s, eps);
-      if (adds_history_only()) add_to(grads, while_terms(*context_, terms, s));
+      if (adds_history_only() && while_terms_)
+        add_to(grads, (*while_terms_)(terms, by_group(*graph_, adjoints)));
     }
   }
   p.num_adjoints = adjoints.size();

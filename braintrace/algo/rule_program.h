@@ -4,8 +4,8 @@
 // adjoints of the hidden states.
 #include <set>
 
-#include "braintrace/algo/signals.h"
 #include "braintrace/algo/synthetic_gradient.h"
+#include "braintrace/algo/while_terms.h"
 
 namespace braintrace {
 
@@ -78,6 +78,7 @@ class CompiledRule {
   std::unique_ptr<RuleContext> context_;
   std::unique_ptr<LearningRule> rule_;
   std::unique_ptr<DirectAdjoint> direct_;
+  std::unique_ptr<WhileTerms> while_terms_;  // null: no loop of unknown length
   std::vector<TraceSlot> traces_;
   std::vector<ValueId> reads_;
   std::set<std::string> traced_leaves_;  // leaves that some relation traces

@@ -21,9 +21,9 @@ Value swap_last(const Value& v) {
 
 }  // namespace
 
-DirectAdjoint::DirectAdjoint(const ETraceGraph& graph) : graph_(graph) {
+DirectAdjoint::DirectAdjoint(const ETraceGraph& graph, const FlowOptions& flow)
+    : graph_(graph) {
   const ModuleInfo& info = graph.module_info;
-  const FlowOptions flow = flow_options(graph.options);
   for (const HiddenGroup& g : graph.hidden_groups) {
     std::vector<Edge>& edges = edges_.emplace_back();
     if (g.members.size() < 2 || g.descent) continue;
@@ -45,6 +45,7 @@ DirectAdjoint::DirectAdjoint(const ETraceGraph& graph) : graph_(graph) {
       e.program =
           extract(*info.index, nodes_between(*info.index, inf, outs), std::vector{source},
                   outs, [&](Use u) { return inf.kept.contains(u); });
+      e.program.graph = detached_whiles(e.program.graph);
       edges.push_back(std::move(e));
     }
   }
@@ -85,13 +86,22 @@ GroupSignals DirectAdjoint::operator()(const StepValues& values,
   return out;
 }
 
+namespace {
+
+// Has a sample of this group several positions that feedback may mix?
+bool has_units(const ETraceGraph& graph, const HiddenGroup& g) {
+  return g.varshape().size() > (graph.options.batched ? 1u : 0u);
+}
+
+}  // namespace
+
 FeedbackMatrices draw_feedback(const ETraceGraph& graph, std::uint64_t key) {
   FeedbackMatrices out;
   for (const HiddenParamOpRelation& r : graph.hidden_param_op_relations)
     for (std::int64_t g : r.group_indices) {
       if (out.contains(g)) continue;
       const HiddenGroup& group = graph.hidden_groups[static_cast<std::size_t>(g)];
-      const std::int64_t w = group.varshape().empty() ? 1 : group.varshape().back();
+      const std::int64_t w = has_units(graph, group) ? group.varshape().back() : 1;
       const DType dtype =
           graph.module_info.program()
               .type(graph.module_info.hidden_at(group.members[0].path)->in)
@@ -113,7 +123,8 @@ GroupSignals random_feedback(const ETraceGraph& graph, const FeedbackMatrices& f
     BT_REQUIRE_KIND(it != feedback.end(), ErrorKind::runtime,
                     fmt::format("random_feedback: group {} has no feedback matrix", g));
     const Value& given = signals[static_cast<std::size_t>(g)];  // (..., w, S)
-    const Value s = given.rank() > 1 ? given : expand_dims(given, 0);
+    const bool units = has_units(graph, graph.hidden_groups[static_cast<std::size_t>(g)]);
+    const Value s = units ? given : expand_dims(given, -2);
     const Value norm = sqrt(sum(s * s, {.axes = {-2}, .keepdims = true}));
     const Value unit = s / (norm + 1e-8);
     // s'[.., k, j] = sum_l unit[.., l, j] B[l, k]

@@ -6,11 +6,12 @@
 namespace braintrace {
 
 // s = s_tot - N^T s_tot, N = the in-step Jacobian between members of a group along the
-// edges its transition keeps: what reaches the loss through another member is already in
-// that member's trace.
+// edges that `flow` keeps: what reaches the loss through another member is already in
+// that member's trace. Adjoints come from reverse mode, so N, too, has nothing of loops
+// of unknown length.
 class DirectAdjoint {
  public:
-  explicit DirectAdjoint(const ETraceGraph& graph);
+  DirectAdjoint(const ETraceGraph& graph, const FlowOptions& flow);
   std::vector<ValueId> reads() const;
   GroupSignals operator()(const StepValues& values, const GroupSignals& total) const;
 
@@ -26,7 +27,8 @@ class DirectAdjoint {
   std::vector<std::vector<Edge>> edges_;  // per group
 };
 
-// One matrix (w, w) per group that has a relation, w = the last axis of its varshape.
+// One matrix (w, w) per group that has a relation, w = the last axis of its varshape; 1
+// where that axis is the batch, or there is none: samples never mix.
 using FeedbackMatrices = std::map<std::int64_t, Array>;
 FeedbackMatrices draw_feedback(const ETraceGraph& graph, std::uint64_t key);
 // Normalised over the last position axis, per state, then sent through B. A group without

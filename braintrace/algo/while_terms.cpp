@@ -9,16 +9,23 @@
 
 namespace braintrace {
 
+namespace {
+
+bool contains_while(const Node& n) {
+  return any_node(n, [](const Node& m) { return as_while(m).has_value(); });
+}
+
+}  // namespace
+
 Graph detached_whiles(const Graph& g) {
-  const auto is_while = [](const Node& n) { return as_while(n).has_value(); };
-  if (std::none_of(g.nodes().begin(), g.nodes().end(), is_while)) return g;
+  if (!has_while(g)) return g;
   const auto builder = Builder::create();
   Values env(g.num_values());
   for (ValueId v : g.inputs()) env[v.index] = builder->input(g.type(v));
   for (const Node& n : g.nodes()) {
     Values in;
     for (ValueId v : n.inputs) {
-      const bool cut = is_while(n) && is_float(g.type(v).dtype);
+      const bool cut = contains_while(n) && is_float(g.type(v).dtype);
       in.push_back(cut ? stop_gradient(env[v.index]) : env[v.index]);
     }
     const Values out = builder->record(*n.op, in, n.attrs, n.loc);
@@ -44,19 +51,32 @@ bool has_while_terms(const RuleContext& context) {
                      crosses);
 }
 
-LeafGradients while_terms(const RuleContext& context, const StepTerms& t,
-                          const GroupSignals& signals) {
+WhileTerms::WhileTerms(const RuleContext& context)
+    : context_(context),
+      by_position_(context.graph(), FlowOptions{}),
+      along_everything_(context.graph(), kEverything) {}
+
+std::vector<ValueId> WhileTerms::reads() const {
+  std::vector<ValueId> ids = by_position_.reads();
+  for (ValueId v : along_everything_.reads()) ids.push_back(v);
+  return ids;
+}
+
+LeafGradients WhileTerms::operator()(const StepTerms& t,
+                                     const GroupSignals& total) const {
   LeafGradients out;
-  for (const RelationWriter& r : context.relations()) {
+  const GroupSignals direct = by_position_(t.values(), total);
+  for (const RelationWriter& r : context_.relations()) {
     if (r.relation().control_flow_context || !r.crosses_while()) continue;
-    const Value& s = signals[static_cast<std::size_t>(r.group().index)];
+    const Value& s = direct[static_cast<std::size_t>(r.group().index)];
     const Value ct = sum(r.df_through_whiles(t.values()) * s, {.axes = {-1}});
     add_to(out, r.pull_back(t.values(), r.weight_gradient(t.values(), ct),
-                            context.options().prologue));
+                            context_.options().prologue));
   }
-  for (const RelationWriter& r : context.dense_relations()) {
+  const GroupSignals beside_all = along_everything_(t.values(), total);
+  for (const RelationWriter& r : context_.dense_relations()) {
     if (!r.crosses_while()) continue;
-    const Value& s = signals[static_cast<std::size_t>(r.group().index)];
+    const Value& s = beside_all[static_cast<std::size_t>(r.group().index)];
     for (const WeightVar& w : r.leaves()) {
       Values in;
       for (ValueId v : r.reads()) in.push_back(t.values().at(v));

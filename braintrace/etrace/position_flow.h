@@ -42,6 +42,8 @@ struct FlowOptions {
   bool cross_etp = false;       // follow through other trainable ops
   bool cross_products = false;  // follow through plain products of derived data
 };
+inline constexpr FlowOptions kEverything = {
+    .mixing_is_kept = true, .cross_etp = true, .cross_products = true};
 
 // What one or several sources reach, position by position.
 struct Influence {

@@ -6,12 +6,6 @@
 #include "braintrace/etrace/cut_set.h"
 
 namespace braintrace {
-namespace {
-
-constexpr FlowOptions kEverything = {
-    .mixing_is_kept = true, .cross_etp = true, .cross_products = true};
-
-}  // namespace
 
 ReachFinder::ReachFinder(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
                          const CompileOptions& options)

@@ -113,8 +113,10 @@ class VerdictMaker {
 
   enum class Loops { cross, avoid };
 
+  // A loop of unknown length, or what contains one.
   bool is_while(std::size_t node) const {
-    return as_while(info_.index->node(node)).has_value();
+    return any_node(info_.index->node(node),
+                    [](const Node& n) { return as_while(n).has_value(); });
   }
 
   // Everything whose derivative in the parameter is not zero by decree.
