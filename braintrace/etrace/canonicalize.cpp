@@ -79,7 +79,7 @@ class Canonicalizer {
   }
 
   static Taint joined(const Items& in) {
-    Taint t{.only_weight = !in.empty()};
+    Taint t{.only_weight = true};
     for (const Item& i : in) {
       t.weight = t.weight || i.taint.weight;
       t.hidden = t.hidden || i.taint.hidden;
@@ -121,8 +121,8 @@ class Canonicalizer {
     const Value& predicate = in[0].value;
     const std::set<ValueId> inner = hidden_outputs(*view.if_true, produces_hidden);
     // The reference numbers the false branch 0, so its ops come first.
-    const Items b = run(*view.if_false, guarded(predicate, in, false), inner);
-    const Items a = run(*view.if_true, guarded(predicate, in, true), inner);
+    const Items b = run(*view.if_false, guarded(predicate, in, view, false), inner);
+    const Items a = run(*view.if_true, guarded(predicate, in, view, true), inner);
     Items out;
     for (std::size_t k = 0; k < a.size(); ++k) {
       Items both = {in[0], a[k], b[k]};
@@ -138,12 +138,18 @@ class Canonicalizer {
   }
 
   // Feeds a branch that is not taken with ones, so that no infinity of a dead branch can
-  // meet a zero in reverse mode. Weights stay as they are: they must remain traceable.
-  Items guarded(const Value& predicate, const Items& in, bool taken_when) const {
+  // meet a zero in reverse mode. Weights of a branch with trainable ops stay as they are:
+  // they must remain traceable.
+  Items guarded(const Value& predicate, const Items& in, const CondView& view,
+                bool taken_when) const {
     Items operands(in.begin() + 1, in.end());
     if (options_.mixing == Mixing::sum) return operands;
+    const auto nodes = (taken_when ? view.if_true : view.if_false)->nodes();
+    const bool trains = std::any_of(nodes.begin(), nodes.end(),
+                                    [](const Node& m) { return any_node(m, is_etp); });
     for (Item& i : operands) {
-      if (!is_float(i.value.dtype()) || i.taint.weight || i.value.is_concrete()) continue;
+      const bool traceable = trains && i.taint.weight && i.taint.only_weight;
+      if (!is_float(i.value.dtype()) || traceable || i.value.is_concrete()) continue;
       const Value safe = ones(i.value.shape(), i.value.dtype());
       i.value = taken_when ? select(predicate, i.value, safe)
                            : select(predicate, safe, i.value);
