@@ -106,7 +106,8 @@ const OpDef concatenate_op = {
 Value concat(const Values& parts, std::int64_t axis, Loc loc) {
   BT_REQUIRE(!parts.empty(), "concat: needs at least one part");
   DType dtype = parts[0].dtype();
-  for (const Value& p : parts) dtype = promote(dtype, p.dtype());
+  for (const Value& p : parts)
+    if (p.dtype() != dtype) dtype = promote(dtype, p.dtype());
   Values same;
   for (const Value& p : parts) same.push_back(astype({p, loc}, dtype));
   const std::int64_t at = normalize_axis("concat", axis, parts[0].rank());

@@ -40,6 +40,13 @@ TEST_CASE("concat meets in the larger element type") {
         array({1, 0.5}, DType::f64));
 }
 
+TEST_CASE("parts of one element type keep it") {
+  const Value half = array({1, 2}).astype(DType::bf16);
+  CHECK(concat({half, half}).array() == array({1, 2, 1, 2}).astype(DType::bf16));
+  CHECK(stack({half, half}, 1).dtype() == DType::bf16);
+  CHECK(concat({half, Value(array({3}))}).dtype() == DType::f32);
+}
+
 TEST_CASE("concat refuses parts that differ along another axis") {
   CHECK_THROWS_WITH_AS(
       concat({zeros({2, 3}), zeros({3, 2})}, 0),
