@@ -98,7 +98,7 @@ std::optional<Value> DenseRule::carried(StepTerms& t, const Entry& e,
   const ETraceConfig& config = context().config();
   const HiddenGroup& g = writer(e).group();
   const Value eps = loaded(stored_eps, e);
-  const TemporalRecursion recursion = config.temporal_recursion().f;
+  const TemporalRecursion recursion = context().recursion();
   if (recursion == TemporalRecursion::none) return std::nullopt;
   if (recursion == TemporalRecursion::scalar_leak) return eps * *config.decay().f;
   if (!g.has_recurrence) return std::nullopt;
@@ -168,7 +168,7 @@ LeafGradients DenseRule::history(StepTerms& t, const GroupSignals& signals,
 WindowForm DenseRule::window_form() const {
   const ETraceConfig& c = context().config();
   const bool io = c.trace_factorization() == TraceFactorization::io_factorized;
-  const bool own_leak = io && c.temporal_recursion().f == TemporalRecursion::scalar_leak;
+  const bool own_leak = io && context().recursion() == TemporalRecursion::scalar_leak;
   const bool whole = c.recurrence_scope() == RecurrenceScope::sparse_n;
   const bool loops = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
     return writer(e).group().descent != nullptr;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "braintrace/testing/bptt.h"
+#include "braintrace/testing/close.h"
 #include "braintrace/testing/micro_model.h"
 #include "braintrace/testing/online_trial.h"
 #include "braintrace/testing/tolerance.h"
@@ -195,4 +196,22 @@ TEST_CASE("a dense trace has the shapes the memory plan announces") {
     ++found;
   }
   CHECK(found == 2);
+}
+
+TEST_CASE("Hybrid without a leak keeps dense traces, in windows as step by step") {
+  StateDict grads[2];
+  const Array xs = random_normal(rng_key(2), {6, 3}, DType::f64);
+  for (const bool windows : {false, true}) {
+    CutGru m;
+    Learner l =
+        compile(m, Hybrid{.decay_or_rank = 0.0}, row(xs, 0), {.dtype = DType::f64});
+    set_weights(m);
+    REQUIRE(verdict_of(l.graph(), "Wr") == Verdict::dense);
+    grads[windows] =
+        l.etrace_grad(xs, xs, [&](const Value& x, const Value&) { return sum(l(x)); },
+                      {.window = windows ? 0 : 1})
+            .grads;
+  }
+  for (const auto& [leaf, g] : grads[0])
+    check_close(leaf, grads[1].at(leaf), g, tol::f64);
 }

@@ -93,6 +93,11 @@ std::int64_t RuleContext::width(std::int64_t group) const {
   return groups()[static_cast<std::size_t>(group)].trace_state_width();
 }
 
+TemporalRecursion RuleContext::recursion() const {
+  return algorithm_.engine == Engine::hybrid ? TemporalRecursion::jacobian
+                                             : config().temporal_recursion().f;
+}
+
 std::vector<ValueId> RuleContext::reads() const {
   std::set<ValueId> ids;
   for (const RelationWriter& r : relations_) {
@@ -175,10 +180,7 @@ std::optional<Value> StepTerms::make_D(const HiddenGroup& g) const {
   const ETraceConfig& config = context_.config();
   const std::int64_t m = g.trace_state_width();
   const bool io = config.trace_factorization() == TraceFactorization::io_factorized;
-  // Hybrid: an f side without memory says nothing about traces per weight entry.
-  const bool hybrid = context_.algorithm().engine == Engine::hybrid;
-  const TemporalRecursion recursion =
-      hybrid ? TemporalRecursion::jacobian : config.temporal_recursion().f;
+  const TemporalRecursion recursion = context_.recursion();
   if (recursion == TemporalRecursion::none) return std::nullopt;
   if (recursion == TemporalRecursion::scalar_leak) {
     const double leak = io ? 1.0 : *config.decay().f;  // io: the leak is in the filter

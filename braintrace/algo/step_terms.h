@@ -36,6 +36,9 @@ class RuleContext {
   const std::vector<RelationWriter>& dense_relations() const { return dense_; }
   // Width of a trace's last axis in a group: num_state, times K under sparse_n.
   std::int64_t width(std::int64_t group) const;
+  // What traces per weight entry do from step to step: what the config says of the f
+  // side. Hybrid: an f side without memory says nothing about them.
+  TemporalRecursion recursion() const;
   // Values of the step's program that terms and relations read.
   std::vector<ValueId> reads() const;
 
