@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/etrace/graph_index.h"
+#include "braintrace/etrace/scan_prologue.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/region_view.h"
 
@@ -15,6 +16,29 @@ namespace {
 
 bool is_region(const Node& n) { return as_scan(n) || as_while(n) || as_cond(n); }
 bool nested(const Node& n) { return any_node(n, is_region); }
+
+// Why the loop stays closed, whatever it carries; "" when it need not.
+std::string blocker(const ModuleInfo& info, const CompileOptions& options, const Node& n,
+                    const ScanView& view) {
+  const ControlFlowPolicy& p = options.control_flow;
+  if (p.scan_descent == "off") return "scan_descent is off";
+  if (view.length <= p.scan_unroll_limit) return "it is short";
+  if (view.reverse) return "it runs backwards";
+  const auto body = view.body->nodes();
+  if (std::any_of(body.begin(), body.end(), nested))
+    return "its body contains control flow";
+  for (std::size_t k = view.num_consts + view.num_carry; k < n.inputs.size(); ++k)
+    if (info.weight_at(n.inputs[k])) return "it reads a weight slice by slice";
+  return "";
+}
+
+bool may_open(const ModuleInfo& info, const CompileOptions& options, const Node& n) {
+  const auto view = as_scan(n);
+  if (!view || !blocker(info, options, n, *view).empty()) return false;
+  return std::any_of(n.outputs.begin(),
+                     n.outputs.begin() + static_cast<std::ptrdiff_t>(view->num_carry),
+                     [&](ValueId v) { return info.hidden_at_output(v) != nullptr; });
+}
 
 class Descender {
  public:
@@ -38,7 +62,7 @@ class Descender {
         std::any_of(n.inputs.begin(), n.inputs.end(),
                     [&](ValueId v) { return info_.weight_at(v) != nullptr; });
     if (!uses_weight && !any_node(n, is_etp)) return std::nullopt;
-    if (const std::string why = blocker(n, view); !why.empty()) {
+    if (const std::string why = blocker(info_, options_, n, view); !why.empty()) {
       const ControlFlowPolicy& p = options_.control_flow;
       if (view.length > p.scan_unroll_limit && p.scan_descent == "auto") skip(n, why);
       return std::nullopt;
@@ -50,19 +74,6 @@ class Descender {
     if (!bind_body(d, n, view)) return std::nullopt;
     analyse(d);
     return d;
-  }
-
-  std::string blocker(const Node& n, const ScanView& view) const {
-    const ControlFlowPolicy& p = options_.control_flow;
-    if (p.scan_descent == "off") return "scan_descent is off";
-    if (view.length <= p.scan_unroll_limit) return "it is short";
-    if (view.reverse) return "it runs backwards";
-    const auto body = view.body->nodes();
-    if (std::any_of(body.begin(), body.end(), nested))
-      return "its body contains control flow";
-    for (std::size_t k = view.num_consts + view.num_carry; k < n.inputs.size(); ++k)
-      if (info_.weight_at(n.inputs[k])) return "it reads a weight slice by slice";
-    return "";
   }
 
   void skip(const Node& n, const std::string& why) {
@@ -168,6 +179,31 @@ std::vector<ValueId> wanted(const ScanDescentInfo& d) {
   return out;
 }
 
+// The program with the prologues of weights inside the loops that may be opened.
+std::optional<ModuleInfo> with_sunk_prologues(const ModuleInfo& info,
+                                              const CompileOptions& options) {
+  const Graph& g = info.program();
+  const auto builder = Builder::create();
+  std::vector<Value> env(g.num_values());
+  for (ValueId v : g.inputs()) env[v.index] = builder->input(g.type(v));
+  bool changed = false;
+  for (const Node& n : g.nodes()) {
+    const bool opens = may_open(info, options, n);
+    const std::optional<SunkScan> sunk =
+        opens ? with_prologues_inside(info, n) : std::nullopt;
+    changed = changed || sunk;
+    std::vector<Value> in;
+    for (ValueId v : sunk ? sunk->inputs : n.inputs) in.push_back(env[v.index]);
+    const std::vector<Value> out =
+        builder->record(*n.op, in, sunk ? sunk->attrs : n.attrs, n.loc);
+    for (std::size_t k = 0; k < out.size(); ++k) env[n.outputs[k].index] = out[k];
+  }
+  if (!changed) return std::nullopt;
+  std::vector<Value> outputs;
+  for (ValueId v : g.outputs()) outputs.push_back(env[v.index]);
+  return rebind(info, builder->finish(outputs), outputs.size());
+}
+
 // The program with every opened loop handing out its wanted values.
 ModuleInfo rewritten(const ModuleInfo& info, std::vector<ScanDescentInfo>& opened) {
   const Graph& g = info.program();
@@ -205,6 +241,9 @@ ModuleInfo rewritten(const ModuleInfo& info, std::vector<ScanDescentInfo>& opene
 
 ScanDescent apply_scan_descent(ModuleInfo& info, const CompileOptions& options,
                                Diagnostics& diagnostics) {
+  const bool sound = options.weight_source == WeightSource::all;
+  if (sound)
+    if (auto sunk = with_sunk_prologues(info, options)) info = std::move(*sunk);
   std::vector<ScanDescentInfo> opened = Descender(info, options, diagnostics).find();
   ScanDescent out;
   if (opened.empty()) return out;

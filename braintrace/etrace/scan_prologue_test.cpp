@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that are masked or squashed before they enter a long scan.
+#include "braintrace/etrace/scan_prologue.h"
+
+#include <doctest/doctest.h>
+
+#include "braintrace/testing/close.h"
+#include "braintrace/testing/micro_model.h"
+#include "braintrace/testing/tolerance.h"
+#include "braintrace/train/learner.h"
+
+using namespace braintrace;
+using namespace braintrace::testing;
+
+namespace {
+
+constexpr std::int64_t kRounds = 20;
+
+// h after twenty rounds of leak and drive by the given weight.
+MicroModel::Step rounds(const std::function<Value(MicroModel&, const Value&)>& weight) {
+  return [weight](MicroModel& s, const Value& x) {
+    const Value w = weight(s, x);
+    const Value h = s.h();
+    s.set("h", scan([&](const Values& c) { return Values{0.9 * c[0] + matmul(x, w)}; },
+                    {h}, {}, {.length = kRounds})
+                   .carry[0]);
+    return s.h();
+  };
+}
+
+Value masked(MicroModel& s, const Value&) {
+  return tanh(s.w()) * Value(full({4, 4}, 0.5, DType::f64));
+}
+
+StateDict gradients(const Algorithm& rule, const LearnerOptions& options) {
+  MicroModel m(rounds(masked));
+  m.hidden("h", {4}).param("w", {4, 4});
+  Learner l = compile(m, rule, ones({4}, DType::f64), options);
+  const Array xs = random_normal(rng_key(2), {3, 4}, DType::f64);
+  return l
+      .etrace_grad(xs, xs, [&](const Value& x, const Value& y) { return sum(l(x) * y); },
+                   {.window = 1})
+      .grads;
+}
+
+}  // namespace
+
+TEST_CASE("a masked weight in a long scan keeps its trace") {
+  MicroModel m(rounds(masked));
+  m.hidden("h", {4}).param("w", {4, 4});
+  const ETraceGraph g = m.compile();
+  CHECK(verdict_of(g, "w") == Verdict::direct);
+  REQUIRE(g.hidden_param_op_relations.size() == 1);
+  CHECK(g.hidden_param_op_relations[0].control_flow_context != nullptr);
+  CHECK(!g.hidden_param_op_relations[0].trainables[0].prologue.dynamic);
+}
+
+TEST_CASE("the gradient of a masked weight in a long scan is that of the unrolled one") {
+  LearnerOptions opened{.dtype = DType::f64}, unrolled = opened;
+  unrolled.graph.control_flow.scan_unroll_limit = 2 * kRounds;
+  opened.graph.control_flow.scan_unroll_limit = 4;
+  const StateDict want = gradients(D_RTRL{}, unrolled), got = gradients(D_RTRL{}, opened);
+  CHECK(want.at("w").at(0) != 0);
+  check_close("w", got.at("w"), want.at("w"), tol::f64);
+}
+
+TEST_CASE("a weight that an input scales stays outside the scan") {
+  MicroModel m(
+      rounds([](MicroModel& s, const Value& x) { return s.w() * (1.0 + sum(x)); }));
+  m.hidden("h", {4}).param("w", {4, 4});
+  CHECK(verdict_of(m.compile(), "w") == Verdict::local);
+}
