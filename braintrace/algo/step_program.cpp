@@ -125,8 +125,7 @@ class Assembler {
           }
       }
       if (exits.size() != g.members.size()) continue;
-      const std::vector<Value> sent =
-          g.split_hidden(rule_.synthesizer->estimate(g.index, g.concat_hidden(exits)));
+      const std::vector<Value> sent = predicted(g, exits);
       for (std::size_t i = 0; i < outputs.size(); ++i) ct[outputs[i]] = sent[i];
     }
     const VjpResult r = vjp_values(loss_.graph, active, in, ct);
@@ -136,6 +135,26 @@ class Assembler {
       if (const Tangent& g = r.cotangents[input_of(k)])
         add_to(grads_, loss_.leaves[k].name, *g);
     }
+  }
+
+  // What the future is predicted to send to the members of a group; lane by lane.
+  std::vector<Value> predicted(const HiddenGroup& g, const std::vector<Value>& exits) {
+    const auto estimate = [&](const std::vector<Value>& members) {
+      return g.split_hidden(
+          rule_.synthesizer->estimate(g.index, g.concat_hidden(members)));
+    };
+    if (!request_.lanes) return estimate(exits);
+    const auto lane = Builder::create();
+    std::vector<Value> members;
+    for (const Value& v : exits) {
+      const Shape& s = v.shape();
+      members.push_back(lane->input({v.dtype(), {s.begin() + 1, s.end()}}));
+    }
+    const std::vector<BatchAxis> axes(exits.size(), BatchAxis{0});
+    BatchResult r = batch_graph(lane->finish(estimate(members)), exits, axes);
+    for (std::size_t i = 0; i < r.values.size(); ++i)
+      r.values[i] = batch_in_front(r.values[i], r.axes[i], *request_.lanes);
+    return r.values;
   }
 
   // Parameters, not leaves: credit is routed by parameter.

@@ -6,8 +6,13 @@
 #include "braintrace/base/error.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/run/interpreter.h"
+#include "braintrace/testing/close.h"
+#include "braintrace/testing/micro_model.h"
+#include "braintrace/testing/tolerance.h"
+#include "braintrace/train/learner.h"
 
 using namespace braintrace;
+using namespace braintrace::testing;
 
 namespace {
 
@@ -70,4 +75,25 @@ TEST_CASE("a synthetic gradient refuses unknown groups and other shapes") {
                        UserError);
   CHECK_THROWS_AS(m.set_parameters(1, {zeros({2, 2}), zeros({2})}), UserError);
   CHECK_THROWS_AS(SyntheticGradient(GroupShapes{{0, {}}}), UserError);
+}
+
+TEST_CASE("a predicted future reaches every lane as it reaches a batch") {
+  StateDict grads[2];
+  for (const bool lanes : {false, true}) {
+    MicroModel m([](MicroModel& s, const Value& x) {
+      s.set("h", 0.9 * s.h() + matmul(x, s.w()) + tanh(s.w("plain")));
+      return s.h();
+    });
+    m.hidden("h", {4}).param("w", {4, 4}).param("plain", {4});
+    const Array xs = random_normal(rng_key(2), {3, 2, 4}, DType::f64);
+    Learner l = compile(m, DNI{}, row(xs, 0),
+                        {.batch_size = 2, .seed = 1, .dtype = DType::f64, .vmap = lanes});
+    const Shape group = lanes ? Shape{4, 1} : Shape{2, 4, 1};
+    l.set_synthesizer(SyntheticGradient({{0, group}}, {.scale = 1, .seed = 3}));
+    grads[lanes] = l.etrace_grad(xs, xs, [&](const Value& x, const Value& y) {
+                      return sum(l(x) * y);
+                    }).grads;
+  }
+  for (const auto& [leaf, g] : grads[0])
+    check_close(leaf, grads[1].at(leaf), g, tol::f64);
 }
