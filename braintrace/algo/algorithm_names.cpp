@@ -231,11 +231,34 @@ DecayOrRank decay_or_rank_from_json(const json& j) {
 }
 
 DType dtype_argument(const json& j) {
+  constexpr std::pair<std::string_view, std::string_view> long_names[] = {
+      {"bfloat16", "bf16"}, {"float32", "f32"}, {"float64", "f64"}};
   const std::string text = json_text("trace_dtype", j);
-  const auto d = dtype_from_string(text);
+  std::string_view name = text;
+  for (const auto& [long_name, own] : long_names)
+    if (long_name == text) name = own;
+  const auto d = dtype_from_string(name);
   BT_REQUIRE_KIND(d, ErrorKind::type,
                   fmt::format("trace_dtype: must be f32, f64 or bf16, got '{}'", text));
   return *d;
+}
+
+ControlFlowPolicy read_policy(const json& j, ControlFlowPolicy p) {
+  check_keys("control_flow", j,
+             {"cond", "scan_unroll_limit", "while_hidden", "etp_in_control_flow",
+              "scan_descent", "fixpoint_iteration_limit"});
+  for (const auto& [name, v] : j.items()) {
+    const std::string where = "control_flow: " + name;
+    if (name == "cond") p.cond = json_text(where, v);
+    if (name == "scan_unroll_limit") p.scan_unroll_limit = json_integer(where, v);
+    if (name == "while_hidden") p.while_hidden = json_text(where, v);
+    if (name == "etp_in_control_flow") p.etp_in_control_flow = json_text(where, v);
+    if (name == "scan_descent") p.scan_descent = json_text(where, v);
+    if (name == "fixpoint_iteration_limit")
+      p.fixpoint_iteration_limit = json_integer(where, v);
+  }
+  validate(p);
+  return p;
 }
 
 void read_argument(Args& a, const std::string& name, const json& v) {
@@ -262,6 +285,10 @@ void read_argument(Args& a, const std::string& name, const json& v) {
     a.segments = integer();
   } else if (name == "trace_dtype") {
     a.trace_dtype = dtype_argument(v);
+  } else if (name == "name") {
+    json_text(name, v);
+  } else if (name == "control_flow") {
+    read_policy(v, {});
   } else if (name == "config") {
     a.config = config_from_json(v);
   } else if (name == "vjp_method") {
@@ -322,6 +349,15 @@ Algorithm algorithm_from_json(const std::string& text) {
   for (const Preset& p : presets())
     if (p.class_name == preset_class(wanted)) return make(p, args);
   throw UserError(fmt::format("algorithm_from_json: no class '{}'", wanted));
+}
+
+ControlFlowPolicy control_flow_from_json(const std::string& text,
+                                         ControlFlowPolicy base) {
+  const json j = json::parse(text, nullptr, false);
+  BT_REQUIRE(j.is_object(), "control_flow_from_json: must be a JSON object");
+  const json args = j.value("args", json::object());
+  const auto it = args.find("control_flow");
+  return it == args.end() || it->is_null() ? base : read_policy(*it, std::move(base));
 }
 
 }  // namespace braintrace

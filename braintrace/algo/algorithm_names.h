@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "braintrace/algo/algorithm.h"
+#include "braintrace/etrace/options.h"
 
 namespace braintrace {
 
@@ -31,7 +32,11 @@ std::vector<std::string> algorithm_names();
 // From the object recorded runs hold: {"class": "SnAp", "args": {"n": 2}, "vjp_method":
 // "single-step"}. Class names are the presets' ("ETraceConfig" with args.config);
 // whatever else the object holds is not read. fast_solve and chunked_trace are accepted
-// and ignored: they choose kernels in the reference, not numbers.
+// and ignored: they choose kernels in the reference, not numbers. So is name, a label.
+// control_flow is checked here and read by control_flow_from_json.
 Algorithm algorithm_from_json(const std::string& text);
+
+// `base` with what args.control_flow of the same object names: {"scan_unroll_limit": 4}.
+ControlFlowPolicy control_flow_from_json(const std::string& text, ControlFlowPolicy base);
 
 }  // namespace braintrace

@@ -260,6 +260,30 @@ TEST_CASE("arguments in JSON are checked") {
   CHECK(kind_of([] { algorithm_from_json("3"); }) == ErrorKind::value);
 }
 
+TEST_CASE("JSON takes the reference's arguments that choose no rule") {
+  const Algorithm a = algorithm_from_json(
+      R"({"class": "D_RTRL", "args": {"name": "mine", "trace_dtype": "bfloat16",
+          "control_flow": {"cond": "opaque", "scan_unroll_limit": 4}, "config": null}})");
+  CHECK(a.options.trace_dtype == DType::bf16);
+  CHECK(algorithm_from_json(R"({"class": "SnAp", "args": {"trace_dtype": "float32"}})")
+            .options.trace_dtype == DType::f32);
+}
+
+TEST_CASE("a policy for control flow keeps what JSON does not name") {
+  const ControlFlowPolicy base = {.while_hidden = "error"};
+  const auto policy = [&](const char* args) {
+    return control_flow_from_json(
+        std::string(R"({"class": "D_RTRL", "args": )") + args + "}", base);
+  };
+  CHECK(policy("{}") == base);
+  CHECK(policy(R"({"control_flow": null})") == base);
+  CHECK(policy(R"({"control_flow": {"scan_unroll_limit": 4}})") ==
+        ControlFlowPolicy{.scan_unroll_limit = 4, .while_hidden = "error"});
+  CHECK_THROWS_AS(policy(R"({"control_flow": {"cond": "melt"}})"), UserError);
+  CHECK_THROWS_AS(policy(R"({"control_flow": {"speed": 1}})"), UserError);
+  CHECK_THROWS_AS(policy(R"({"control_flow": 3})"), UserError);
+}
+
 TEST_CASE("JSON tells ranks from decays and counts true as rank 1") {
   const auto decay = [](const std::string& v) {
     return decays(algorithm_from_json(
