@@ -65,6 +65,92 @@ TEST_CASE("the names of the weights settle whether a layer has a bias") {
         Paths{"ci/weight/bias", "ci/weight/weight", "h"});
 }
 
+TEST_CASE("a layer takes the reference's arguments") {
+  const auto layer = [](const std::string& cls, const std::string& args) {
+    return R"({"kind": "layer", "class": ")" + cls + R"(", "args": {)" + args + "}}";
+  };
+  CHECK(output_shape(layer("GRUCell", R"("in_size": [2], "out_size": [3])"), {2}) ==
+        Shape{3});
+  CHECK(paths(layer("Linear", R"("in_size": 2, "out_size": 3, "b_init": null)")) ==
+        Paths{"weight/weight"});
+  CHECK(output_shape(layer("Linear", R"("in_size": [5, 2], "out_size": [5, 3])"),
+                     {5, 2}) == Shape{5, 3});
+  CHECK(paths(layer("ValinaRNNCell", R"("in_size": 2, "out_size": 3, "b_init": null)")) ==
+        Paths{"W/weight/weight", "h"});
+  CHECK(output_shape(layer("LRUCell", R"("d_model": 2, "d_hidden": 3, "r_min": 0.4,
+                                         "r_max": 0.9, "max_phase": 3.14)"),
+                     {2}) == Shape{2});
+  CHECK(output_shape(layer("GRUCell", R"("in_size": 2, "out_size": 3, "activation": null,
+                                         "name": "cell")"),
+                     {2}) == Shape{3});
+}
+
+TEST_CASE("a convolution takes every form of padding and both dilations") {
+  const auto shape = [](const std::string& args) {
+    return output_shape(R"({"kind": "layer", "class": "Conv2d", "args":
+      {"in_size": [6, 6, 1], "out_channels": 2, "kernel_size": 3, )" +
+                            args + "}}",
+                        {6, 6, 1});
+  };
+  CHECK(shape(R"("padding": 0)") == Shape{4, 4, 2});
+  CHECK(shape(R"("padding": 1)") == Shape{6, 6, 2});
+  CHECK(shape(R"("padding": [0, 1])") == Shape{4, 6, 2});
+  CHECK(shape(R"("padding": [[0, 1], [1, 1]])") == Shape{5, 6, 2});
+  CHECK(shape(R"("padding": "VALID", "lhs_dilation": 2)") == Shape{9, 9, 2});
+  CHECK(shape(R"("padding": "VALID", "rhs_dilation": [2, 1])") == Shape{2, 4, 2});
+  CHECK(shape(R"("padding": null, "b_init": null)") == Shape{6, 6, 2});
+  for (const char* bad : {R"("padding": -1)", R"("padding": [])", R"("padding": [[1]])",
+                          R"("padding": [1, 1, 1])", R"("padding": 1.5)"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(shape(bad), UserError);
+  }
+}
+
+TEST_CASE("a stack may hold every layer there is") {
+  const std::string text = R"({"kind": "sequential", "in_shape": [8, 8, 2], "layers": [
+    {"name": "conv", "class": "Conv2d",
+     "args": {"in_size": [8, 8, 2], "out_channels": 4, "kernel_size": 3}},
+    {"name": "norm", "class": "LayerNorm", "args": {"in_size": [8, 8, 4]}},
+    {"name": "act", "class": "ReLU"},
+    {"name": "pool", "class": "MaxPool2d", "args": {"kernel_size": 2}},
+    {"name": "mean", "class": "AdaptiveAvgPool2d", "args": {"target_size": [2, 1]}},
+    {"name": "batch", "class": "BatchNorm2d", "args": {"in_size": [2, 1, 4]}},
+    {"name": "flat", "class": "Flatten"},
+    {"name": "drop", "class": "Dropout", "args": {"prob": 0.9}},
+    {"name": "rms", "class": "RMSNorm", "args": {"in_size": 8}},
+    {"name": "group", "class": "GroupNorm", "args": {"in_size": 8, "num_groups": 2}},
+    {"name": "signed", "class": "SignedWLinear", "args": {"in_size": 8, "out_size": 6}},
+    {"name": "soft", "class": "Hardtanh", "args": {"max_val": 2}},
+    {"name": "scaled", "class": "ScaledWSLinear", "args": {"in_size": 6, "out_size": 6}},
+    {"name": "low", "class": "LoRA",
+     "args": {"in_features": 6, "lora_rank": 2, "out_features": 4}},
+    {"name": "tanh", "class": "tanh"},
+    {"name": "cut", "class": "Unflatten", "args": {"sizes": [2, 2]}},
+    {"name": "groups", "class": "GroupedLinear",
+     "args": {"num_groups": 2, "in_features": 2, "out_features": 3}},
+    {"name": "flat2", "class": "flatten"},
+    {"name": "out", "class": "LeakySpikeReadout",
+     "args": {"in_size": 6, "out_size": 2, "tau_ms": 10.0}}]})";
+  CHECK(output_shape(text, {8, 8, 2}) == Shape{2});
+}
+
+TEST_CASE("a layer finds its arrays in its arguments or in the model's constants") {
+  const std::string mask = R"({"shape": [2, 3], "data": [1, 0, 1, 0, 1, 0]})";
+  CHECK(
+      paths(R"({"kind": "sequential", "layers": [{"name": "a", "class": "SparseLinear"}],
+                  "constants": {"csr_dense_mask": )" +
+            mask + "}}") == Paths{"a/weight/weight"});
+  const auto m = build_model(
+      R"({"kind": "sequential", "layers": [{"name": "a", "class": "Linear",
+          "args": {"in_size": 2, "out_size": 3}}], "constants": {"a/w_mask": )" +
+      mask + "}}");
+  init_all_states(*m);
+  const Array y = m->update(ones({2})).array();
+  const Array w = state_dict(*m).at("a/weight/weight");
+  CHECK(y.at(0) == w.at(0));
+  CHECK(y.at(1) == w.at(4));
+}
+
 TEST_CASE("every kind is known once and builds or names what it needs") {
   const auto kinds = model_kinds();
   CHECK(std::adjacent_find(kinds.begin(), kinds.end()) == kinds.end());
@@ -118,6 +204,10 @@ TEST_CASE("malformed model texts are refused") {
       R"({"kind": "sequential", "layers": [3]})",
       R"({"kind": "sequential", "layers": [{"name": "a"}]})",
       R"({"kind": "sequential", "layers": [{"name": "a", "class": "Linear", "args": []}]})",
+      R"({"kind": "layer", "class": "Linear", "args": {"in_size": 1, "out_size": 1, "b_init": "one"}})",
+      R"({"kind": "layer", "class": "Linear", "args": {"in_size": 1, "out_size": 1, "speed": null}})",
+      R"({"kind": "layer", "class": "GRUCell", "args": {"in_size": [1, 2], "out_size": 1}})",
+      R"({"kind": "layer", "class": "BatchNorm0d", "args": {"in_size": 1, "feature_axis": 0}})",
       R"({"kind": "sparse_ring", "n_in": 1, "n_rec": 2})",
       R"({"kind": "sparse_ring", "n_in": 1, "n_rec": 2, "constants": {"csr_dense_mask": 1}})",
       R"({"kind": "tied", "n_rec": 99999999999})",

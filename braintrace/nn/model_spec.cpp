@@ -39,11 +39,18 @@ void ModelSpec::refuse(const std::string& name, const std::string& rule) const {
 const nlohmann::json* ModelSpec::find(const std::string& name) {
   known_.insert(name);
   const auto it = options_.find(name);
-  return it == options_.end() ? nullptr : &*it;
+  return it == options_.end() || it->is_null() ? nullptr : &*it;
+}
+
+bool ModelSpec::is_null(const std::string& name) {
+  known_.insert(name);
+  const auto it = options_.find(name);
+  return it != options_.end() && it->is_null();
 }
 
 std::int64_t ModelSpec::size(const std::string& name) {
   const nlohmann::json* j = find(name);
+  if (j && j->is_array() && j->size() == 1) j = &j->front();
   if (!j || !is_size(*j)) refuse(name, "a positive whole number");
   return j->get<std::int64_t>();
 }
@@ -87,12 +94,28 @@ Ints ModelSpec::sizes(const std::string& name) {
   return out;
 }
 
-Array ModelSpec::constant(const std::string& name) {
+Ints ModelSpec::integers(const std::string& name, Ints otherwise) {
+  const nlohmann::json* j = find(name);
+  if (!j) return otherwise;
+  const std::string rule = "a whole number or a list of them";
+  if (j->is_number_integer()) return {j->get<std::int64_t>()};
+  if (!j->is_array() || j->empty()) refuse(name, rule);
+  for (const nlohmann::json& n : *j)
+    if (!n.is_number_integer()) refuse(name, rule);
+  return j->get<Ints>();
+}
+
+std::optional<Array> ModelSpec::find_constant(const std::string& name) {
   const nlohmann::json* all = find("constants");
-  const bool has = all && all->is_object() && all->contains(name);
-  BT_REQUIRE(has, fmt::format("{}: needs the constant '{}'", where_, name));
+  if (!all || !all->is_object() || !all->contains(name)) return {};
   return array_from_json(fmt::format("{}: constant '{}'", where_, name), all->at(name))
       .astype(DType::f64);
+}
+
+Array ModelSpec::constant(const std::string& name) {
+  const std::optional<Array> a = find_constant(name);
+  BT_REQUIRE(a, fmt::format("{}: needs the constant '{}'", where_, name));
+  return *a;
 }
 
 void ModelSpec::ignore(std::initializer_list<const char*> names) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The options of one model file, read with checks. Every read says the option's name, so
-// that what nobody asked for can be refused at the end.
+// that what nobody asked for can be refused at the end. An option that is null is absent.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,15 +23,19 @@ class ModelSpec {
 
   const std::string& where() const { return where_; }
 
-  // A positive whole number below 2^31.
+  // A positive whole number below 2^31; a list of one stands for it.
   std::int64_t size(const std::string& name);
   std::int64_t size(const std::string& name, std::int64_t otherwise);
   double number(const std::string& name, double otherwise);
   bool flag(const std::string& name, bool otherwise);
   std::string text(const std::string& name, const std::string& otherwise);
   Ints sizes(const std::string& name);  // one number or a list
+  Ints integers(const std::string& name, Ints otherwise);
   const nlohmann::json* find(const std::string& name);
+  bool is_null(const std::string& name);
   Array constant(const std::string& name);  // of `constants`, f64
+  std::optional<Array> find_constant(const std::string& name);
+  [[noreturn]] void refuse(const std::string& name, const std::string& rule) const;
   // Options that describe how a file was made and change nothing here.
   void ignore(std::initializer_list<const char*> names);
 
@@ -44,8 +48,6 @@ class ModelSpec {
   bool has_weight(const std::string& path, bool otherwise) const;
 
  private:
-  [[noreturn]] void refuse(const std::string& name, const std::string& rule) const;
-
   std::string where_;
   nlohmann::json options_;
   std::set<std::string> known_ = {"kind", "constants", "dt_ms"};

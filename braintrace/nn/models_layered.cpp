@@ -2,45 +2,21 @@
 // Models stacked from layers: `sequential`, `linear_rnn` and the named tutorial models.
 #include <fmt/core.h>
 
-#include "braintrace/nn/cfn.h"
 #include "braintrace/nn/conv.h"
-#include "braintrace/nn/embedding.h"
+#include "braintrace/nn/flatten.h"
 #include "braintrace/nn/grouped_linear.h"
 #include "braintrace/nn/gru.h"
 #include "braintrace/nn/linear.h"
 #include "braintrace/nn/lora.h"
-#include "braintrace/nn/lru.h"
-#include "braintrace/nn/lstm.h"
-#include "braintrace/nn/mgu.h"
-#include "braintrace/nn/mini_gru.h"
-#include "braintrace/nn/mini_lstm.h"
-#include "braintrace/nn/minimal_rnn.h"
-#include "braintrace/nn/model_spec_impl.h"
-#include "braintrace/nn/readout.h"
+#include "braintrace/nn/model_layers_impl.h"
 #include "braintrace/nn/scaled_linear.h"
 #include "braintrace/nn/signed_linear.h"
 #include "braintrace/nn/sparse_linear.h"
-#include "braintrace/nn/urlstm.h"
 #include "braintrace/nn/vanilla_rnn.h"
 #include "braintrace/ops/ops.h"
 
 namespace braintrace::nn::internal {
 namespace {
-
-// Row-major reshape of the last `rank` axes to one.
-struct FlattenLast : Module {
-  std::int64_t rank;
-  explicit FlattenLast(std::int64_t r) : rank(r) {}
-  Value update(Value x) override {
-    BT_REQUIRE(x.rank() >= rank,
-               fmt::format("flatten: x must have at least {} axes, got {}", rank,
-                           to_string(x.shape())));
-    const Shape in = x.shape();
-    Shape out(in.begin(), in.end() - rank);
-    out.push_back(-1);
-    return reshape(x, out);
-  }
-};
 
 struct Stack : Module {
   std::vector<std::unique_ptr<Module>> layers;
@@ -54,112 +30,8 @@ struct Stack : Module {
   }
 };
 
-// One entry of `layers`; `rank` is the number of axes of one sample, updated.
-struct LayerSpec {
-  std::string name;
-  ModelSpec args;
-  std::int64_t rank;
-};
-using LayerMaker = std::unique_ptr<Module> (*)(LayerSpec&);
-
-template <class Cell>
-std::unique_ptr<Module> sized(LayerSpec& l) {
-  return std::make_unique<Cell>(l.args.size("in_size"), l.args.size("out_size"));
-}
-
-template <class Cell, class Options>
-std::unique_ptr<Module> activated(LayerSpec& l) {
-  Options options;
-  if (l.args.find("activation")) options.activation = l.args.text("activation", "");
-  return std::make_unique<Cell>(l.args.size("in_size"), l.args.size("out_size"), options);
-}
-
-std::unique_ptr<Module> linear(LayerSpec& l) {
-  const bool bias = l.args.has_weight(l.name + "/weight/bias", true);
-  return std::make_unique<Linear>(
-      l.args.size("in_size"), l.args.size("out_size"),
-      LinearOptions{.b_init = bias ? init::zero() : Initializer{}});
-}
-
-std::unique_ptr<Module> lru(LayerSpec& l) {
-  return std::make_unique<LRUCell>(l.args.size("d_model"), l.args.size("d_hidden"));
-}
-
-std::unique_ptr<Module> leaky_readout(LayerSpec& l) {
-  const double tau = l.args.number("tau_ms", 5);
-  return std::make_unique<LeakyRateReadout>(
-      l.args.size("in_size"), l.args.size("out_size"),
-      LeakyRateReadoutOptions{.tau = scalar(tau, DType::f64), .dt = l.args.dt});
-}
-
-std::unique_ptr<Module> embedding(LayerSpec& l) {
-  l.rank = 1;
-  return std::make_unique<Embedding>(l.args.size("num_embeddings"),
-                                     l.args.size("embedding_size"));
-}
-
-std::unique_ptr<Module> flatten(LayerSpec& l) {
-  const std::int64_t rank = l.rank;
-  l.rank = 1;
-  return std::make_unique<FlattenLast>(rank);
-}
-
-PerAxis per_axis(ModelSpec& args, const char* name) {
-  return args.find(name) ? PerAxis(args.sizes(name)) : PerAxis(1);
-}
-
-template <int N>
-std::unique_ptr<Module> convolution(LayerSpec& l) {
-  ModelSpec& a = l.args;
-  const bool bias = a.has_weight(l.name + "/weight/bias", a.flag("bias", false));
-  ConvOptions options{.kernel_size = per_axis(a, "kernel_size"),
-                      .stride = per_axis(a, "stride"),
-                      .padding = a.text("padding", "SAME"),
-                      .rhs_dilation = per_axis(a, "rhs_dilation"),
-                      .groups = a.size("groups", 1),
-                      .b_init = bias ? init::zero() : Initializer{},
-                      .channel_first = a.flag("channel_first", false)};
-  l.rank = N + 1;
-  const Ints in = a.sizes("in_size");
-  if (in.size() == 1)
-    return std::make_unique<Conv<N>>(in[0], a.size("out_channels"), options);
-  return std::make_unique<Conv<N>>(in, a.size("out_channels"), options);
-}
-
-struct LayerKind {
-  const char* name;
-  LayerMaker make;
-};
-constexpr LayerKind layer_kinds[] = {
-    {"CFNCell", activated<CFNCell, GatedCellOptions>},
-    {"Conv1d", convolution<1>},
-    {"Conv2d", convolution<2>},
-    {"Conv3d", convolution<3>},
-    {"Embedding", embedding},
-    {"GRUCell", activated<GRUCell, GatedCellOptions>},
-    {"LRUCell", lru},
-    {"LSTMCell", activated<LSTMCell, LSTMCellOptions>},
-    {"LeakyRateReadout", leaky_readout},
-    {"Linear", linear},
-    {"MGUCell", activated<MGUCell, GatedCellOptions>},
-    {"MiniGRU", sized<MiniGRU>},
-    {"MiniLSTM", sized<MiniLSTM>},
-    {"MinimalRNNCell", sized<MinimalRNNCell>},
-    {"URLSTMCell", activated<URLSTMCell, URLSTMCellOptions>},
-    {"ValinaRNNCell", activated<VanillaRNNCell, VanillaRNNCellOptions>},
-    {"VanillaRNNCell", activated<VanillaRNNCell, VanillaRNNCellOptions>},
-    {"flatten", flatten},
-};
-
-std::unique_ptr<Module> make_layer(const std::string& where, const std::string& cls,
-                                   LayerSpec& layer) {
-  std::string known;
-  for (const LayerKind& k : layer_kinds) {
-    if (cls == k.name) return k.make(layer);
-    known += known.empty() ? k.name : std::string(", ") + k.name;
-  }
-  throw UserError(
-      fmt::format("{}: unknown layer class '{}'; known: {}", where, cls, known));
+std::int64_t input_rank(ModelSpec& s) {
+  return s.find("in_shape") ? static_cast<std::int64_t>(s.sizes("in_shape").size()) : 1;
 }
 
 std::unique_ptr<Module> sequential(ModelSpec& s) {
@@ -167,8 +39,7 @@ std::unique_ptr<Module> sequential(ModelSpec& s) {
   BT_REQUIRE(layers && layers->is_array() && !layers->empty(),
              s.where() + ": 'layers' must be a list with at least one layer");
   auto stack = std::make_unique<Stack>();
-  std::int64_t rank = 1;
-  if (s.find("in_shape")) rank = static_cast<std::int64_t>(s.sizes("in_shape").size());
+  std::int64_t rank = input_rank(s);
   for (const nlohmann::json& entry : *layers) {
     ModelSpec fields(s.where() + ": layer", entry);
     const std::string name = fields.text("name", ""), cls = fields.text("class", "");
@@ -179,11 +50,8 @@ std::unique_ptr<Module> sequential(ModelSpec& s) {
     LayerSpec layer{name,
                     ModelSpec(fmt::format("{}: layer '{}' ({})", s.where(), name, cls),
                               args ? *args : nlohmann::json::object()),
-                    rank};
-    layer.args.weights = s.weights;
-    layer.args.dt = s.dt;
-    stack->push(name, make_layer(s.where(), cls, layer));
-    layer.args.finish();
+                    s, rank};
+    stack->push(name, make_layer(cls, layer));
     rank = layer.rank;
   }
   return stack;
@@ -193,12 +61,9 @@ std::unique_ptr<Module> sequential(ModelSpec& s) {
 std::unique_ptr<Module> single_layer(ModelSpec& s) {
   const std::string cls = s.text("class", "");
   const nlohmann::json* args = s.find("args");
-  LayerSpec layer{
-      "", ModelSpec(s.where() + ": args", args ? *args : nlohmann::json::object()), 1};
-  layer.args.dt = s.dt;
-  std::unique_ptr<Module> m = make_layer(s.where(), cls, layer);
-  layer.args.finish();
-  return m;
+  const ModelSpec options(s.where() + ": args", args ? *args : nlohmann::json::object());
+  LayerSpec layer{"", options, s, input_rank(s)};
+  return make_layer(cls, layer);
 }
 
 // ---- linear_rnn -----------------------------------------------------------------------
@@ -294,7 +159,7 @@ std::unique_ptr<Module> conv_rnn(ModelSpec& s) {
                      size = s.size("size", 28);
   auto m = std::make_unique<Stack>();
   m->push("conv", std::make_unique<Conv2d>(1, channels, ConvOptions{.kernel_size = 3}));
-  m->push("flat", std::make_unique<FlattenLast>(3));
+  m->push("flat", std::make_unique<Flatten>(Shape{channels, size, size}));
   m->push("rnn", std::make_unique<VanillaRNNCell>(channels * size * size, n_rec));
   m->push("out", std::make_unique<Linear>(n_rec, s.size("n_out", 10)));
   return m;
