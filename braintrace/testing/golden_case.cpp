@@ -33,6 +33,14 @@ std::optional<std::int64_t> count_field(const std::string& where, const json& j,
   return it->get<std::int64_t>();
 }
 
+std::optional<double> number_field(const std::string& where, const json& j,
+                                   const char* name) {
+  const auto it = j.find(name);
+  if (it == j.end() || it->is_null()) return {};
+  BT_REQUIRE(it->is_number(), fmt::format("{}: '{}' must be a number", where, name));
+  return it->get<double>();
+}
+
 StateDict arrays(const std::string& where, const json& j, const char* name) {
   StateDict out;
   const auto it = j.find(name);
@@ -72,12 +80,15 @@ std::vector<double> mask_of(const std::string& where, const json& j, std::int64_
 
 GoldenExpected expected_of(const std::string& where, const json& j) {
   BT_REQUIRE(j.is_object(), where + ": 'expected' must be an object");
+  const json checks = j.value("checks", json::object());
   return {.outputs = one_array(where, j, "outputs"),
           .losses = one_array(where, j, "losses"),
           .final_hidden = arrays(where, j, "final_hidden"),
           .hidden_per_step = arrays(where, j, "hidden_per_step"),
           .grad_sum = arrays(where, j, "grad_sum"),
-          .bptt_grad_sum = arrays(where, j, "bptt_grad_sum")};
+          .bptt_grad_sum = arrays(where, j, "bptt_grad_sum"),
+          .objective = number_field(where, checks, "bptt_objective"),
+          .spike_rate = number_field(where, checks, "spike_rate")};
 }
 
 void check_shapes(const GoldenCase& c) {
@@ -100,6 +111,7 @@ void check_shapes(const GoldenCase& c) {
 
 GoldenCase parse_golden(const std::string& name, const std::string& text) {
   const json j = json::parse(text, nullptr, false);
+  BT_REQUIRE(!j.is_discarded(), name + ": not JSON, or cut off");
   BT_REQUIRE(j.is_object(), name + ": not a JSON object");
   GoldenCase c;
   c.name = name;
@@ -113,7 +125,11 @@ GoldenCase parse_golden(const std::string& name, const std::string& text) {
   c.steps = *steps;
   c.chunk_size = count_field(name, j, "chunk_size");
   c.mask = mask_of(name, j, c.steps);
-  c.loss = text_field(name, field(name, j, "loss"), "kind");
+  const json& loss = field(name, j, "loss");
+  c.loss = text_field(name, loss, "kind");
+  if (loss.contains("time_reduction"))
+    BT_REQUIRE(text_field(name, loss, "time_reduction") == "sum",
+               name + ": 'time_reduction' must be sum");
   c.weights = arrays(name, j, "weights");
   c.initial_states = arrays(name, j, "initial_states");
   c.inputs = one_array(name, j, "inputs");
@@ -125,6 +141,7 @@ GoldenCase parse_golden(const std::string& name, const std::string& text) {
 
 GoldenKind classify_golden(const std::string& text) {
   const json j = json::parse(text, nullptr, false);
+  if (j.is_discarded()) return GoldenKind::malformed;
   if (!j.is_object()) return GoldenKind::other;
   if (j.contains("expected")) return GoldenKind::golden_case;
   if (j.contains("models")) return GoldenKind::algorithm_table;

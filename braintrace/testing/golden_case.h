@@ -23,6 +23,8 @@ struct GoldenExpected {
   StateDict hidden_per_step;  // [T, ...] after each step; chunked: after each window
   StateDict grad_sum;         // of the recorded algorithm
   StateDict bptt_grad_sum;    // empty: not recorded
+  std::optional<double> objective = {};   // the masked losses, summed
+  std::optional<double> spike_rate = {};  // over neurons and steps
 };
 
 struct GoldenCase {
@@ -44,9 +46,9 @@ struct GoldenCase {
 // UserError names the field that is missing or malformed.
 GoldenCase parse_golden(const std::string& name, const std::string& text);
 
-enum class GoldenKind { golden_case, algorithm_table, other };
-// What a JSON text is: a case (has `expected`), the table of algorithms (has `models`),
-// or something else, malformed texts included.
+enum class GoldenKind { golden_case, algorithm_table, malformed, other };
+// What a text is: a case (has `expected`), the table of algorithms (has `models`), no
+// JSON at all, or some other JSON.
 GoldenKind classify_golden(const std::string& text);
 
 }  // namespace braintrace::testing

@@ -6,8 +6,8 @@
 namespace braintrace::testing {
 
 // Compiles the case's model in compat mode; the first place where groups, relations,
-// excluded weights or diagnostics differ, as text; empty when all agree or the case holds
-// no graph. UserError when the case cannot be built or compiled.
+// excluded weights, dynamic states or diagnostics differ, as text; empty when all agree
+// or the case holds no graph. UserError when the case cannot be built or compiled.
 std::string graph_difference(const std::string& case_text);
 
 }  // namespace braintrace::testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replays the learning rule of one recorded case.
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -16,17 +17,37 @@ namespace {
 
 using nlohmann::json;
 
+std::int64_t group_index(const std::string& text) {
+  std::int64_t index = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, index);
+  BT_REQUIRE(error == std::errc() && stop == end,
+             fmt::format("a group must be a whole number, got '{}'", text));
+  return index;
+}
+
+void check_coordinates(const json& recorded, const Algorithm& a) {
+  const auto it = recorded.find("resolved_config");
+  if (it == recorded.end()) return;
+  BT_REQUIRE(
+      a.config == ETraceConfig::from_json(it->dump()),
+      fmt::format("resolved_config: {}, recorded is {}", a.config.to_json(), it->dump()));
+}
+
 class RuleReplay {
  public:
   RuleReplay(const GoldenCase& c, DType dtype)
       : case_(c), text_(json::parse(c.text)), dtype_(dtype) {
     model_ = nn::build_model(c.text);
+    const RecordedRule rule = recorded_rule(text_);
+    check_coordinates(text_.at("algorithm"), rule.algorithm);
     LearnerOptions options = compat(LearnerOptions{});
+    options.graph = rule.graph;
     options.batch_size = c.mode == GoldenMode::none ? std::nullopt : c.batch;
     options.vmap = c.mode == GoldenMode::vmap;
     options.dtype = dtype;
     learner_ = std::make_unique<Learner>(
-        *model_, algorithm(), std::vector{in_dtype(row(c.inputs, 0), dtype)}, options);
+        *model_, rule.algorithm, std::vector{in_dtype(row(c.inputs, 0), dtype)}, options);
     load(c, *model_, dtype);
     inject();
   }
@@ -44,30 +65,24 @@ class RuleReplay {
     }
     compare_gradients(check, grads);
     compare_traces(check);
-    if (every_call) compare_traces_per_call(check, expected()["etrace_per_step"], traces);
+    if (every_call)
+      compare_traces_per_call(check, expected().at("etrace_per_step"), traces);
     if (expected().contains("running_index_final"))
       BT_REQUIRE(
-          learner_->running_index() == expected()["running_index_final"],
+          learner_->running_index() == expected().at("running_index_final"),
           fmt::format("running_index: {}, recorded is {}", learner_->running_index(),
-                      expected()["running_index_final"].dump()));
+                      expected().at("running_index_final").dump()));
   }
 
  private:
   const json& expected() const { return text_.at("expected"); }
 
-  Algorithm algorithm() const {
-    json a = text_.at("algorithm");
-    if (text_.contains("uoro_projection_eps"))
-      a["args"]["projection_eps"] = text_["uoro_projection_eps"];
-    return algorithm_from_json(a.dump());
-  }
-
   // Random draws of the recorded run, given as arrays.
   void inject() {
     if (text_.contains("random_feedback_B")) {
       FeedbackMatrices b;
-      for (const auto& [group, m] : text_["random_feedback_B"].items())
-        b[std::stoll(group)] = array_from_json("random_feedback_B", m);
+      for (const auto& [group, m] : text_.at("random_feedback_B").items())
+        b[group_index(group)] = array_from_json("random_feedback_B", m);
       learner_->set_feedback(std::move(b));
     }
     if (text_.contains("modulator")) learner_->set_modulator(scalar(0, dtype_));
@@ -81,20 +96,21 @@ class RuleReplay {
       shapes[g.index].push_back(g.num_state());
     }
     SyntheticGradient s(shapes);
-    for (const auto& [group, w] : text_["synthesizer"]["w"].items())
-      s.set_parameters(
-          std::stoll(group),
-          {array_from_json("w", w).astype(DType::f32),
-           array_from_json("b", text_["synthesizer"]["b"][group]).astype(DType::f32)});
+    for (const auto& [group, w] : text_.at("synthesizer").at("w").items())
+      s.set_parameters(group_index(group),
+                       {array_from_json("w", w).astype(DType::f32),
+                        array_from_json("b", text_.at("synthesizer").at("b").at(group))
+                            .astype(DType::f32)});
     learner_->set_synthesizer(std::move(s));
   }
 
   // What the rule is given at step t.
   void prepare(std::int64_t t, std::int64_t chunk) {
     if (text_.contains("modulator"))
-      learner_->set_modulator(row(array_from_json("modulator", text_["modulator"]), t));
+      learner_->set_modulator(
+          row(array_from_json("modulator", text_.at("modulator")), t));
     if (!text_.contains("uoro_projection")) return;
-    for (const auto& [group, table] : text_["uoro_projection"].items()) {
+    for (const auto& [group, table] : text_.at("uoro_projection").items()) {
       const Array nu = array_from_json("uoro_projection", table);
       learner_->set_rule_input("nu/" + group,
                                chunk > 1 ? rows(nu, t, chunk) : row(nu, t));
@@ -133,7 +149,7 @@ class RuleReplay {
       return stacked(it->second);
     };
     if (expected().contains("grad_per_step"))
-      for (const auto& [leaf, want] : expected()["grad_per_step"].items()) {
+      for (const auto& [leaf, want] : expected().at("grad_per_step").items()) {
         const Array recorded = array_from_json(leaf, want);
         check("grad_per_step " + leaf, same_shape(of(leaf), recorded), recorded);
       }
@@ -151,15 +167,15 @@ class RuleReplay {
   }
 
   static std::string label(const json& want) {
-    return fmt::format("trace {}/{}/{}/{}", want["kind"].get<std::string>(),
-                       want["relation"].get<int>(), want["group"].get<int>(),
-                       want["key"].get<std::string>());
+    return fmt::format("trace {}/{}/{}/{}", want.at("kind").get<std::string>(),
+                       want.at("relation").get<int>(), want.at("group").get<int>(),
+                       want.at("key").get<std::string>());
   }
 
   void compare_traces(const Comparison& check) const {
     if (!expected().contains("etrace_final")) return;
     const std::vector<TraceView> have = learner_->etraces(TraceSpace::parameter);
-    for (const json& want : expected()["etrace_final"]) {
+    for (const json& want : expected().at("etrace_final")) {
       const Array recorded = array_from_json("etrace_final", want);
       check(label(want), same_shape(find(have, want), recorded), recorded);
     }
@@ -179,7 +195,7 @@ class RuleReplay {
     for (const auto& test : {&RuleReplay::same_key, &RuleReplay::same_last_key}) {
       const TraceView* found = nullptr;
       for (const TraceView& t : have)
-        if (matches(t.slot, want) && test(t.slot, want["key"])) found = &t;
+        if (matches(t.slot, want) && test(t.slot, want.at("key"))) found = &t;
       if (found) return found->value;
     }
     throw UserError(fmt::format("the learner has no {}", label(want)));
@@ -194,11 +210,11 @@ class RuleReplay {
   }
 
   static bool matches(const TraceSlot& t, const json& want) {
-    const auto relation = want["relation"].get<std::int64_t>();
+    const auto relation = want.at("relation").get<std::int64_t>();
     const bool shared =
         std::find(t.readers.begin(), t.readers.end(), relation) != t.readers.end();
-    return t.kind == want["kind"] && (t.relation == relation || shared) &&
-           t.group == want["group"];
+    return t.kind == want.at("kind") && (t.relation == relation || shared) &&
+           t.group == want.at("group");
   }
 
   const GoldenCase& case_;
@@ -209,6 +225,21 @@ class RuleReplay {
 };
 
 }  // namespace
+
+RecordedRule recorded_rule(const json& golden_case) {
+  json a = golden_case.at("algorithm");
+  if (golden_case.contains("uoro_projection_eps"))
+    a["args"]["projection_eps"] = golden_case.at("uoro_projection_eps");
+  const std::string text = a.dump();
+  RecordedRule rule{algorithm_from_json(text), compat(CompileOptions{})};
+  rule.graph.control_flow = control_flow_from_json(text, rule.graph.control_flow);
+  return rule;
+}
+
+bool amplifies_rounding(const Algorithm& a) {
+  return a.config.recurrence_scope() == RecurrenceScope::sparse_n ||
+         a.config.trace_factorization() == TraceFactorization::random_projection;
+}
 
 void compare_rule(const GoldenCase& c, const Comparison& check, DType dtype) {
   RuleReplay(c, dtype).run(check);

@@ -55,17 +55,27 @@ json ring_mask(const json& m, std::int64_t n) {
   BT_REQUIRE(static_cast<std::int64_t>(pointers.size()) == n + 1,
              "indptr must have one entry more than rows");
   for (std::int64_t row = 0; row < n; ++row)
-    for (std::int64_t k = pointers[row]; k < pointers[row + 1]; ++k)
+    for (std::int64_t k = pointers.at(row); k < pointers.at(row + 1); ++k)
       mask.at(static_cast<std::size_t>(row * n + columns.at(k))) = 1;
   return {{"shape", {n, n}}, {"data", mask}};
 }
+
+// Cells with a weight that reads the input and the state, (in + rec, rec).
+constexpr std::pair<const char*, const char*> cells[] = {
+    {"CFNCell", "Wf/weight/weight"},    {"GRUCell", "Wh/weight/weight"},
+    {"LSTMCell", "Wi/weight/weight"},   {"MGUCell", "Wf/weight/weight"},
+    {"MiniGRU", "W_z/weight/weight"},   {"MiniLSTM", "W_f/weight/weight"},
+    {"URLSTMCell", "Wf/weight/weight"},
+};
 
 }  // namespace
 
 TableModel internal::table_model(const std::string& name, const json& m, DType dtype) {
   StateDict w = named_leaves(m.at("params"), dtype);
   const auto dim = [&](const char* path, std::size_t axis) {
-    return w.at(path).shape().at(axis);
+    const auto it = w.find(path);
+    BT_REQUIRE(it != w.end(), fmt::format("params: '{}' is missing", path));
+    return it->second.shape().at(axis);
   };
   if (name == "leaky_rnn") {
     const std::int64_t n_rec = dim("b", 0);
@@ -86,16 +96,18 @@ TableModel internal::table_model(const std::string& name, const json& m, DType d
              {"constants", {{"csr_dense_mask", ring_mask(m, n)}}}},
             w};
   }
-  if (name == "GRUCell" || name == "LSTMCell") {
-    const char* gate = name == "GRUCell" ? "Wh/weight/weight" : "Wi/weight/weight";
+  for (const auto& [cell, gate] : cells) {
+    if (name != cell) continue;
     const std::int64_t n_rec = dim(gate, 1);
     return {{{"kind", "layer"},
              {"class", name},
              {"args", {{"in_size", dim(gate, 0) - n_rec}, {"out_size", n_rec}}}},
             w};
   }
+  std::string known;
+  for (const auto& [cell, unused] : cells) known += std::string(", ") + cell;
   throw UserError("unknown model '" + name +
-                  "'; known: leaky_rnn, two_state, GRUCell, LSTMCell, sparse_ring");
+                  "'; known: leaky_rnn, two_state, sparse_ring" + known);
 }
 
 namespace {

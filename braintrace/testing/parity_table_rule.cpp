@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the entries of the table of algorithms. The name of an entry is its rule and its
-// method: "pp_09_ss", "d_rtrl_win3", "uoro_win2", "d_rtrl_ss_mask_mean".
+// Runs the entries of the table of algorithms.
 #include <algorithm>
 
 #include <fmt/core.h>
 
-#include "braintrace/algo/algorithm_names.h"
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/testing/parity_table_impl.h"
 #include "braintrace/train/learner.h"
@@ -15,70 +13,19 @@ namespace {
 
 using nlohmann::json;
 
-struct EntryName {
-  std::string rule;  // without the method
-  VjpMethod method = VjpMethod::single_step;
-  std::int64_t window = 1;
-  bool mean = false;  // masked mean over the steps
-};
-
-EntryName parse_name(std::string name) {
-  EntryName e;
-  const auto drop = [&](const std::string& end) {
-    const bool found = name.ends_with(end);
-    if (found) name.resize(name.size() - end.size());
-    return found;
-  };
-  e.mean = drop("_mask_mean");
-  if (drop("_ms"))
-    e.method = VjpMethod::multi_step;
-  else if (const std::size_t at = name.find("_win"); at != std::string::npos) {
-    e.method = VjpMethod::multi_step;
-    e.window = std::stoll(name.substr(at + 4));
-    name.resize(at);
-  } else {
-    drop("_ss");
-  }
-  e.rule = name;
-  return e;
-}
-
-json config(std::initializer_list<json::object_t::value_type> fields) {
-  return {{"class", "ETraceConfig"},
-          {"args", {{"config", json(json::object_t(fields))}}}};
-}
-
-json rule_json(const std::string& rule) {
-  if (rule == "d_rtrl") return {{"class", "D_RTRL"}};
-  if (rule == "ostl_recurrent") return {{"class", "OSTLRecurrent"}};
-  if (rule == "three_factor") return {{"class", "ThreeFactor"}};
-  if (rule == "uoro") return {{"class", "UORO"}};
-  if (rule == "bptt") return {{"class", "BPTT"}};
-  if (rule == "eprop_k07")
-    return {{"class", "EProp"}, {"args", {{"kappa_filter_decay", 0.7}}}};
-  if (rule == "eprop_random")
-    return {{"class", "EProp"},
-            {"args", {{"feedback", "random"}, {"random_feedback_key", 0}}}};
-  if (rule == "pp_09") return {{"class", "pp_prop"}, {"args", {{"decay_or_rank", 0.9}}}};
-  if (rule == "pp_rank5") return {{"class", "pp_prop"}, {"args", {{"decay_or_rank", 5}}}};
-  if (rule == "pp_08_03")
-    return {{"class", "pp_prop"}, {"args", {{"decay_or_rank", {0.8, 0.3}}}}};
-  if (rule == "leak05")
-    return config({{"temporal_recursion", "scalar_leak"}, {"decay", 0.5}});
-  if (rule == "none") return config({{"temporal_recursion", "none"}});
-  if (rule == "io_coupled_09")
-    return config({{"trace_factorization", "io_factorized"},
-                   {"recurrence_scope", "coupled"},
-                   {"decay", 0.9}});
-  if (rule.starts_with("snap"))
-    return {{"class", "SnAp"}, {"args", {{"n", std::stoll(rule.substr(4))}}}};
-  throw UserError("unknown rule '" + rule + "'");
-}
-
-Algorithm algorithm_of(const EntryName& name) {
-  json j = rule_json(name.rule);
-  j["vjp_method"] = to_string(name.method);
-  return algorithm_from_json(j.dump());
+// "zeros", one array for the only state, or arrays by path.
+StateDict initial_states(const json& m, const Module& module, DType dtype) {
+  const auto it = m.find("h0");
+  if (it == m.end() || it->is_null() || *it == "zeros") return {};
+  if (it->is_object()) return named_leaves(*it, dtype);
+  std::vector<std::string> hidden;
+  for (const NamedState& s : collect_states(module))
+    if (is_hidden(s.state->kind())) hidden.push_back(to_slashes(s.path));
+  BT_REQUIRE(it->is_array() && hidden.size() == 1,
+             fmt::format("h0: must be \"zeros\", arrays by path, or one array for one "
+                         "state, got {} for {} states",
+                         it->dump().substr(0, 80), hidden.size()));
+  return {{hidden[0], nested(*it, dtype)}};
 }
 
 class EntryReplay {
@@ -97,7 +44,8 @@ class EntryReplay {
     learner_ = std::make_unique<Learner>(*module_, algorithm_of(name),
                                          std::vector{row(xs_, 0)}, options);
     load_state_dict(*module_, model.weights);
-    if (entry.contains("B")) learner_->set_feedback({{0, nested(entry["B"], dtype)}});
+    load_state_dict(*module_, initial_states(m, *module_, dtype));
+    if (entry.contains("B")) learner_->set_feedback({{0, nested(entry.at("B"), dtype)}});
     if (entry.contains("modulator")) learner_->set_modulator(scalar(0, dtype));
   }
 
@@ -131,9 +79,9 @@ class EntryReplay {
 
   void give(std::int64_t t, std::int64_t count) {
     if (entry_.contains("modulator"))
-      learner_->set_modulator(row(nested(entry_["modulator"], dtype_), t));
+      learner_->set_modulator(row(nested(entry_.at("modulator"), dtype_), t));
     if (!entry_.contains("nu")) return;
-    const Array nu = nested(entry_["nu"], dtype_);
+    const Array nu = nested(entry_.at("nu"), dtype_);
     learner_->set_rule_input("nu/0", count > 1 ? rows(nu, t, count) : row(nu, t));
   }
 
@@ -141,7 +89,7 @@ class EntryReplay {
     give(t, count);
     GradOptions options{.window = name_.rule == "bptt" ? 0 : 1,
                         .reduction = Reduction::sum};
-    if (name_.window > 1) options.chunk_size = count;
+    if (name_.window > 1) options.chunk_size = name_.window;
     if (name_.mean) {
       options.mask = nested(entry_.at("mask"), dtype_);
       options.reduction = Reduction::mean;
@@ -168,68 +116,112 @@ class EntryReplay {
 };
 
 const Array& trace_of(const std::vector<TraceView>& all, const std::string& kind,
-                      const std::string& key) {
+                      const std::string& key, std::int64_t relation) {
   const auto it = std::find_if(all.begin(), all.end(), [&](const TraceView& t) {
+    const auto& readers = t.slot.readers;
+    const bool mine =
+        relation < 0 || t.slot.relation == relation ||
+        std::find(readers.begin(), readers.end(), relation) != readers.end();
     const bool named = t.slot.key == key || t.slot.key.ends_with("/" + key);
-    return t.slot.kind == kind && (key.empty() || named);
+    return t.slot.kind == kind && mine && (key.empty() || named);
   });
-  BT_REQUIRE(it != all.end(), fmt::format("the learner has no trace {}/{}", kind, key));
+  BT_REQUIRE(it != all.end(),
+             fmt::format("the learner has no trace {}/{}/{}", kind, relation, key));
   return it->value;
 }
 
-// The models of the table have one relation and one group wherever traces are recorded.
-void compare_traces(const EntryReplay& replay, const json& entry, DType dtype,
-                    const Comparison& check) {
+// Lists have one entry per relation; the traces of random projections are the group's.
+void compare_entry_traces(const EntryReplay& replay, const json& entry, DType dtype,
+                          const Comparison& check) {
+  constexpr std::int64_t group = -1;
   const std::vector<TraceView> have = replay.learner().etraces(TraceSpace::parameter);
   const auto same = [&](const std::string& kind, const std::string& key,
-                        const json& want) {
+                        std::int64_t relation, const json& want) {
     const Array recorded = nested(want, dtype);
-    check("trace " + kind + "/" + key,
-          trace_of(have, kind, key).reshaped(recorded.shape()), recorded);
+    const Array& ours = trace_of(have, kind, key, relation);
+    BT_REQUIRE(ours.size() == recorded.size(),
+               fmt::format("trace {}/{}: has shape {}, recorded is {}", kind, key,
+                           to_string(ours.shape()), to_string(recorded.shape())));
+    check(fmt::format("trace {}/{}/{}", kind, relation, key),
+          ours.reshaped(recorded.shape()), recorded);
   };
-  if (entry.contains("final_trace"))
-    for (const auto& [key, want] : entry["final_trace"].at(0).items())
-      same("bwg", key, want);
-  if (entry.contains("final_x")) same("x", "", entry["final_x"].at(0));
-  if (entry.contains("final_f")) same("df", "", entry["final_f"].at(0));
-  if (entry.contains("final_s")) same("s_tilde", "", entry["final_s"]);
+  const auto per_relation = [&](const char* field, const auto& compare_one) {
+    if (!entry.contains(field)) return;
+    const json& list = entry.at(field);
+    for (std::size_t r = 0; r < list.size(); ++r)
+      compare_one(static_cast<std::int64_t>(r), list.at(r));
+  };
+  per_relation("final_trace", [&](std::int64_t r, const json& row) {
+    for (const auto& [key, want] : row.items()) same("bwg", key, r, want);
+  });
+  per_relation("final_x",
+               [&](std::int64_t r, const json& want) { same("x", "", r, want); });
+  per_relation("final_f",
+               [&](std::int64_t r, const json& want) { same("df", "", r, want); });
+  if (entry.contains("final_s")) same("s_tilde", "", group, entry.at("final_s"));
   if (entry.contains("final_theta"))
-    for (const auto& [key, want] : entry["final_theta"].items())
-      same("theta_tilde", key, want);
+    for (const auto& [key, want] : entry.at("final_theta").items())
+      same("theta_tilde", key, group, want);
 }
 
-void compare_pattern(const EntryReplay& replay, const json& entry) {
-  if (!entry.contains("neighbours") || entry["neighbours"].is_null()) return;
-  const auto& snap = replay.learner().graph().hidden_groups.at(0).snap;
-  BT_REQUIRE(snap, "the group has no pattern");
-  const json have = snap->neighbours;
-  BT_REQUIRE(have == entry["neighbours"],
-             fmt::format("neighbours: {}, recorded is {}", have.dump(),
-                         entry["neighbours"].dump()));
+void require_same(const std::string& field, const json& have, const json& want) {
+  BT_REQUIRE(have == want,
+             fmt::format("{}: {}, recorded is {}", field, have.dump(), want.dump()));
+}
+
+void compare_pattern(const ETraceGraph& g, const json& entry) {
+  const bool widened = entry.contains("neighbours") && !entry.at("neighbours").is_null();
+  if (!widened && !entry.contains("K")) return;
+  BT_REQUIRE(!g.hidden_groups.empty(), "the model has no group");
+  const auto& snap = g.hidden_groups[0].snap;
+  if (widened) {
+    BT_REQUIRE(snap, "the group has no pattern");
+    require_same("neighbours", snap->neighbours, entry.at("neighbours"));
+  }
+  if (entry.contains("K"))
+    require_same("K", snap ? snap->num_neighbour() : 1, entry.at("K"));
+}
+
+void compare_structure(const ETraceGraph& g, const json& recorded) {
+  if (recorded.contains("groups")) {
+    json groups = json::array();
+    for (const HiddenGroup& group : g.hidden_groups) {
+      groups.push_back(json::array());
+      for (const Path& p : group.hidden_paths()) groups.back().push_back(to_slashes(p));
+    }
+    require_same("groups", groups, recorded.at("groups"));
+  }
+  if (!recorded.contains("relations")) return;
+  json relations = json::array();
+  for (const HiddenParamOpRelation& r : g.hidden_param_op_relations)
+    relations.push_back(to_slashes(r.path()));
+  require_same("relations", relations, recorded.at("relations"));
 }
 
 }  // namespace
 
 void compare_entry(const TableModel& model, const json& m, const std::string& rule,
                    const json& entry, DType dtype, ParityResult& result) {
-  const EntryName name = parse_name(rule);
-  const bool loose =
-      dtype == DType::f32 || name.rule.starts_with("snap") || name.rule == "uoro";
+  const EntryName name = parse_entry_name(rule);
+  const bool loose = dtype == DType::f32 || amplifies_rounding(algorithm_of(name));
   const Comparison check{result, loose ? Tolerance{2e-4, 2e-5} : Tolerance{}};
   EntryReplay replay(model, m, name, entry, dtype);
   replay.run();
   if (entry.contains("losses"))
-    check("losses", replay.losses, nested(entry["losses"], dtype));
+    check("losses", replay.losses, nested(entry.at("losses"), dtype));
   if (entry.contains("scalar_loss"))
-    check("scalar_loss", replay.losses, nested(entry["scalar_loss"], dtype));
+    check("scalar_loss", replay.losses, nested(entry.at("scalar_loss"), dtype));
   for (const auto& [leaf, want] : named_leaves(entry.at("grads"), dtype)) {
     const auto it = replay.grads.find(leaf);
     BT_REQUIRE(it != replay.grads.end(),
                fmt::format("the learner gives no gradient for '{}'", leaf));
     check("grads " + leaf, it->second, want);
   }
-  compare_traces(replay, entry, dtype, check);
-  compare_pattern(replay, entry);
+  compare_entry_traces(replay, entry, dtype, check);
+  const ETraceGraph& graph = replay.learner().graph();
+  compare_structure(graph, m);
+  compare_structure(graph, entry);
+  compare_pattern(graph, entry);
 }
 
 }  // namespace braintrace::testing::internal
