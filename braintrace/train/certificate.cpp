@@ -117,6 +117,10 @@ void add_rows(CertificateData& c, const StateDict& online, const StateDict& bptt
   c.error = total.error();
 }
 
+bool is_leaf_of(const std::string& leaf, const std::string& parameter) {
+  return leaf == parameter || leaf.starts_with(parameter + "/");
+}
+
 // What the promise of a row is about has happened.
 void add_trace_maxima(CertificateData& c, const std::vector<TraceView>& traces,
                       const ETraceGraph& graph) {
@@ -128,7 +132,7 @@ void add_trace_maxima(CertificateData& c, const std::vector<TraceView>& traces,
             : graph.hidden_param_op_relations[static_cast<std::size_t>(t.slot.relation)]
                   .path();
     for (CertificateRow& r : c.rows)
-      if (r.parameter.starts_with(to_slashes(owner)))
+      if (is_leaf_of(r.parameter, to_slashes(owner)))
         r.trace_max = std::max(r.trace_max, largest_entry(t.value));
   }
 }
@@ -143,6 +147,7 @@ class Certifier {
         loss_(loss),
         states_(learner.graph().module_info.step),
         own_(learner.impl_.get()),
+        traces_are_zero_(learner.impl_->traces_are_zero),
         calls_(learner.running_index()),
         trace_steps_(learner.trace_steps()) {
     for (const Array& t : own_->traces) traces_.push_back(copied(t));
@@ -157,6 +162,7 @@ class Certifier {
   ~Certifier() {
     if (learner_.impl_.get() != own_) learner_.impl_.swap(twin_);
     own_->traces = std::move(traces_);
+    own_->traces_are_zero = traces_are_zero_;
     own_->broken = false;
     own_->calls = calls_;
     own_->trace_steps = trace_steps_;
@@ -222,6 +228,7 @@ class Certifier {
   Learner::Impl* own_;
   std::unique_ptr<Learner::Impl> twin_;
   std::vector<Array> traces_;
+  bool traces_are_zero_;
   std::int64_t calls_, trace_steps_;
 };
 

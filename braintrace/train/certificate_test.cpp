@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "braintrace/nn/model_registry.h"
+#include "braintrace/testing/micro_model.h"
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
@@ -98,6 +99,36 @@ TEST_CASE("a loss that fails half way leaves the learner as it was") {
   CHECK_THROWS_AS(t.learner.certificate(t.xs, t.ys, bad), UserError);
   CHECK(t.learner.algorithm().name == "D_RTRL");
   CHECK(t.certificate().rows.size() == 14);
+}
+
+TEST_CASE("a certificate that fails half way keeps the history") {
+  Trial a(kLeaky, D_RTRL{}, 4), b(kLeaky, D_RTRL{}, 4);
+  const auto grad = [](Trial& t) {
+    return t.learner.etrace_grad(
+        t.xs, t.ys, [&](const Value& x, const Value& y) { return mse(t.learner(x), y); });
+  };
+  for (Trial* t : {&a, &b}) grad(*t);
+  CHECK_THROWS_AS(
+      a.learner.certificate(
+          a.xs, a.ys, [](const Value&, const Value&) -> Value { throw UserError("no"); }),
+      UserError);
+  CHECK(grad(a).grads.at("w") == grad(b).grads.at("w"));
+}
+
+TEST_CASE("a certificate tells the traces of names with one beginning apart") {
+  testing::MicroModel m([](testing::MicroModel& s, Value x) {
+    s.set("h", 0.9 * s.h() + matmul(x, s.w("w")));
+    s.set("k", 0.5 * s.h("k") + 0.0 * matmul(x, s.w("w2")));
+    return s.h() + s.h("k");
+  });
+  m.hidden("h", {3}).hidden("k", {3}).param("w", {3, 3}).param("w2", {3, 3});
+  Learner l(m, D_RTRL{}, {zeros({3}, DType::f64)}, {.dtype = DType::f64});
+  const CertificateData c =
+      l.certificate(random_normal(rng_key(1), {5, 3}, DType::f64),
+                    random_normal(rng_key(2), {5, 3}, DType::f64),
+                    [&](const Value& x, const Value& y) { return mse(l(x), y); });
+  CHECK(row_of(c, "w").trace_max > 0);
+  CHECK(row_of(c, "w2").trace_max == 0);
 }
 
 TEST_CASE("a silent network is called silent") {
