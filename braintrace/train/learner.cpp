@@ -98,6 +98,9 @@ StepGradient Learner::step_grad(const std::vector<Array>& args, LossHandle& loss
              "step_grad: the loss was traced by another learner; call trace_loss of this "
              "one");
   Executable& e = *loss.executable_;
+  BT_REQUIRE_KIND(impl_->known.contains(&e), ErrorKind::runtime,
+                  "step_grad: the learner has changed (batch size, feedback, predictor, "
+                  "kind of modulator) since the loss was traced; call trace_loss again");
   StepGradient out;
   impl_->call(e, impl_->cast(args), {&weight, 1}, "step_grad");
   out.results = e.results();

@@ -115,6 +115,39 @@ TEST_CASE("sequences are checked before anything runs") {
   CHECK(l.running_index() == 0);
 }
 
+TEST_CASE("a loss traced before the learner changed is refused") {
+  const auto trace = [](Setup& s) {
+    return s.learner.trace_loss(
+        [&](const Values& in) {
+          return LossResult{.loss = mse(s.learner(in[0]), in[1]), .results = {}};
+        },
+        {row(s.xs, 0), row(s.ys, 0)});
+  };
+  const auto step = [](Setup& s, LossHandle& h) {
+    return [&] { s.learner.step_grad({row(s.xs, 0), row(s.ys, 0)}, h); };
+  };
+  const char* text = "call trace_loss again";
+  Setup random(EProp{.feedback = "random", .random_feedback_key = 1}), dni(DNI{}),
+      three(ThreeFactor{});
+  dni.learner.set_synthesizer(SyntheticGradient({{0, {4, 1}}}));
+  three.learner.set_modulator(scalar(0.5));
+  LossHandle a = trace(random), b = trace(dni), c = trace(three);
+  step(random, a)();
+  random.learner.set_feedback({{0, zeros({4, 4}, DType::f64)}});
+  refuses(step(random, a), ErrorKind::runtime, text);
+  step(dni, b)();
+  dni.learner.set_synthesizer(SyntheticGradient({{0, {4, 1}}}));
+  refuses(step(dni, b), ErrorKind::runtime, text);
+  three.learner.set_modulator(scalar(0.7));
+  step(three, c)();
+  three.learner.set_modulator(ones({4}));
+  refuses(step(three, c), ErrorKind::runtime, text);
+  CHECK(random.learner.running_index() == 1);
+  LossHandle again = trace(random);
+  step(random, again)();
+  CHECK(random.learner.running_index() == 2);
+}
+
 TEST_CASE("chunks, masks and windows are checked") {
   Setup single, multi(D_RTRL{.vjp_method = VjpMethod::multi_step}),
       lanes(D_RTRL{.vjp_method = VjpMethod::multi_step}, {.batch_size = 2, .vmap = true});

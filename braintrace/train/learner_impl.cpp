@@ -109,6 +109,7 @@ void Learner::Impl::rebatch(std::int64_t batch_size) {
 
 void Learner::Impl::forget_programs() {
   programs.clear();
+  known.clear();
   step_plans.clear();
   ++epoch;
   last = nullptr;
@@ -166,6 +167,7 @@ std::shared_ptr<Executable> Learner::Impl::cached(
   if (!e)
     e = std::make_shared<Executable>(make(), options.executor, options.threads,
                                      options.profile);
+  known.insert(e.get());
   return e;
 }
 
@@ -176,9 +178,15 @@ std::uint64_t mixed(std::uint64_t key, std::initializer_list<std::uint64_t> part
   return key;
 }
 
+// Which states the inputs are is no part of the graph.
 std::uint64_t key_of(const LossProgram& loss, const std::vector<std::string>& weights) {
   std::uint64_t key =
-      mixed(structural_hash(loss.graph), {loss.has_loss, loss.num_results});
+      mixed(structural_hash(loss.graph), {loss.has_loss, loss.num_results, loss.num_args,
+                                          loss.leaves.size(), loss.new_states.size()});
+  for (const ProgramLeaf& leaf : loss.leaves)
+    key = mixed(key, {std::hash<const State*>{}(leaf.state), leaf.leaf,
+                      std::hash<std::string>{}(leaf.name), leaf.parameter,
+                      leaf.exit ? *leaf.exit + 1 : 0});
   for (const std::string& w : weights) key = mixed(key, {std::hash<std::string>{}(w)});
   return key;
 }
@@ -221,8 +229,6 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
   const std::uint64_t key =
       mixed(loss.key, {7, static_cast<std::uint64_t>(steps), window.carry, fresh,
                        window.gradient, window.signals});
-  if (const auto known = programs.find(key); known != programs.end())
-    return known->second;
   return cached(key, [&] {
     if (multi)
       return assemble(*rule, windowed(loss.program, steps),

@@ -3,6 +3,7 @@
 // What a learner holds: the compiled rule, its traces and counters, and programs that
 // were traced before.
 #include <map>
+#include <set>
 
 #include "braintrace/train/learner.h"
 
@@ -23,7 +24,9 @@ struct Learner::Impl {
   bool broken = false;  // a run failed while it held the only copy of the traces
   std::map<std::string, Array> rule_inputs;
   std::map<std::uint64_t, std::shared_ptr<Executable>> programs;  // by structural hash
-  const Executable* last = nullptr;                               // of the newest call
+  // All of those. A handle may hold others, from before the learner changed.
+  std::set<const Executable*> known;
+  const Executable* last = nullptr;  // of the newest call
   struct StepPlan {
     std::vector<Type> types;
     std::int64_t window;
