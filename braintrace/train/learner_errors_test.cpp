@@ -115,6 +115,18 @@ TEST_CASE("sequences are checked before anything runs") {
   CHECK(l.running_index() == 0);
 }
 
+TEST_CASE("a source needs a function and a length") {
+  Setup s;
+  const auto at = [&](std::int64_t t) { return std::vector{row(s.xs, t)}; };
+  refuses([&] { s.learner.etrace_evolve(SequenceSource{.length = 3}); }, ErrorKind::value,
+          "etrace_evolve: a source needs a function");
+  for (const std::int64_t length : {0, -3})
+    refuses([&] { s.learner.etrace_evolve(SequenceSource{.length = length, .at = at}); },
+            ErrorKind::value, "etrace_evolve: a source needs a length >= 1");
+  s.learner.etrace_evolve(SequenceSource{.length = 3, .at = at});
+  CHECK(s.learner.running_index() == 3);
+}
+
 TEST_CASE("a loss traced before the learner changed is refused") {
   const auto trace = [](Setup& s) {
     return s.learner.trace_loss(

@@ -31,6 +31,12 @@ Array stacked(const std::vector<Array>& parts) {
 
 namespace {
 
+void check(const SequenceSource& source, std::string_view caller) {
+  BT_REQUIRE(source.length >= 1, fmt::format("{}: a source needs a length >= 1, got {}",
+                                             caller, source.length));
+  BT_REQUIRE(source.at, fmt::format("{}: a source needs a function", caller));
+}
+
 // A source may read a sensor or a file: it is asked once for every step, although the
 // types of a window's first step are needed before its values.
 class AskedOnce {
@@ -67,10 +73,7 @@ GradResult Learner::etrace_grad(const std::vector<Array>& sequences, const Trace
 
 GradResult Learner::etrace_grad(const SequenceSource& source, const TracedFn& loss,
                                 const GradOptions& options) {
-  BT_REQUIRE(source.length >= 1 && source.at,
-             fmt::format("etrace_grad: a source needs a length >= 1 and a function, got "
-                         "length {}",
-                         source.length));
+  check(source, "etrace_grad");
   GradDriver driver(*this, loss, options, source.length);
   AskedOnce ask(source);
   GradResult result;
@@ -129,6 +132,7 @@ std::vector<Array> Learner::etrace_evolve(const std::vector<Array>& sequences,
 }
 
 void Learner::etrace_evolve(const SequenceSource& source) {
+  check(source, "etrace_evolve");
   for (std::int64_t t = 0; t < source.length; ++t) step(source.at(t));
 }
 
