@@ -116,7 +116,21 @@ void GradDriver::run(const Fetch& fetch, GradResult& result) {
     result.steps = t;
     if (options_.progress && !options_.progress(t, length_)) break;
   }
+  if (!options_.carry_traces) end_history();
   finish(result);
+}
+
+// Noise goes on: a trace that begins as something else than zero is no history.
+void GradDriver::end_history() {
+  if (learner_.traces_are_zero) return;
+  learner_.traces_are_zero = true;
+  for (std::size_t i = 0; i < learner_.traces.size(); ++i) {
+    Array& trace = learner_.traces[i];
+    if (learner_.rule->traces()[i].initial)
+      learner_.traces_are_zero = false;
+    else
+      trace = zeros({}, trace.dtype()).broadcast_to(trace.shape());
+  }
 }
 
 // Windows give the numbers of single steps; a multi-step rule would become another one,
@@ -145,8 +159,9 @@ void GradDriver::trace(const Fetch& fetch) {
 // Compiles for the window that starts at t; its length.
 std::int64_t GradDriver::window_at(std::int64_t t) {
   const std::int64_t rest = length_ - t;
-  if (program_ && program_->program().steps <= rest && !learner_.is_bptt())
-    return program_->program().steps;
+  const std::int64_t before = program_ ? program_->program().steps : 0;
+  const bool fits = options_.carry_traces ? before <= rest : before < rest;
+  if (program_ && fits && !learner_.is_bptt()) return before;
   const std::int64_t whole = learner_.is_bptt() ? rest : options_.window;
   program_ = learner_.window_program(*traced_, wanted_,
                                      {.steps = std::min(whole, rest),

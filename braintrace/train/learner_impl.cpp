@@ -213,6 +213,18 @@ Learner::Impl::TracedLoss Learner::Impl::traced_loss(
   return t;
 }
 
+namespace {
+
+// Is there a part whose windows are cheaper when no trace comes out?
+bool can_end_without_traces(const CompiledRule& rule) {
+  const auto parts = rule.rule().parts();
+  return std::any_of(parts.begin(), parts.end(), [](const LearningRule* p) {
+    return p->window_form() == WindowForm::credit;
+  });
+}
+
+}  // namespace
+
 std::shared_ptr<Executable> Learner::Impl::window_program(
     const TracedLoss& loss, const std::vector<std::string>& weights,
     const WindowOptions& window) {
@@ -226,9 +238,10 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
   const bool multi = rule->meets_at_entry();
   BT_INVARIANT(multi || (window.gradient && !window.signals));
   const bool fresh = traces_are_zero && steps == window.length;
-  const std::uint64_t key =
-      mixed(loss.key, {7, static_cast<std::uint64_t>(steps), window.carry, fresh,
-                       window.gradient, window.signals});
+  const bool carry =
+      multi || window.carry || steps < window.length || !can_end_without_traces(*rule);
+  const std::uint64_t key = mixed(loss.key, {7, static_cast<std::uint64_t>(steps), carry,
+                                             fresh, window.gradient, window.signals});
   return cached(key, [&] {
     if (multi)
       return assemble(*rule, windowed(loss.program, steps),
@@ -238,7 +251,7 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
                        .signals = window.signals});
     return assemble_window(
         *rule, loss.program,
-        {.steps = steps, .weights = weights, .carry = window.carry, .fresh = fresh});
+        {.steps = steps, .weights = weights, .carry = carry, .fresh = fresh});
   });
 }
 

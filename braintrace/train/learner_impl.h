@@ -64,9 +64,9 @@ struct Learner::Impl {
                          std::string_view caller);
   // Several steps of it as one program.
   struct WindowOptions {
-    std::int64_t steps = 0;  // 0: as many as the bytes allow
-    std::int64_t bytes = 0, length = 0;
-    bool carry = true;
+    std::int64_t steps = 0;              // 0: as many as the bytes allow
+    std::int64_t bytes = 0, length = 0;  // length: what is left of the sequence
+    bool carry = true;     // traces go on after the sequence; inside they always do
     bool gradient = true;  // false: multi-step rules only
     bool signals = false;  // as StepRequest
   };

@@ -34,7 +34,8 @@ struct GradOptions {
   // window_bytes; 1: step by step.
   std::int64_t window = 0;
   std::int64_t window_bytes = std::int64_t{64} << 20;
-  // False: the sequence ends here, traces come out zero and cost nothing.
+  // False: the sequence ends with this call. Its own windows still hand traces on; the
+  // last one leaves zeros, which cost nothing where credit travels back.
   bool carry_traces = true;
   // Parameter leaves or whole parameters, slash paths; empty: all.
   std::vector<std::string> weights = {};
