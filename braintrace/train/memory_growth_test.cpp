@@ -84,11 +84,14 @@ TEST_CASE("memory does not grow with the sequence under any online rule") {
       {"D_RTRL", D_RTRL{}},
       {"pp_prop", pp_prop{.decay_or_rank = 0.9}},
       {"EProp", EProp{.kappa_filter_decay = 0.8}},
+      {"random feedback", EProp{.feedback = "random", .random_feedback_key = 1}},
       {"OSTLRecurrent", OSTLRecurrent{}},
+      {"OSTLFeedforward", OSTLFeedforward{}},
       {"SnAp", SnAp{.n = 2}},
       {"UORO", UORO{}},
       {"ThreeFactor", ThreeFactor{}},
       {"DNI", DNI{}},
+      {"Hybrid", Hybrid{.decay_or_rank = 0.9}},
       {"ExactRTRL", ExactRTRL{}},
   };
   if (!reset_peak() || !peak_bytes()) return;  // not told here
