@@ -52,7 +52,7 @@ judge::Outcome train(std::uint64_t seed) {
   Net model(task.shape().features, 64, task.shape().outputs);
   Learner learner = compile(model, pp_prop{.decay_or_rank = 0.97}, judge::example(task),
                             judge::options(seed));
-  return judge::learn(learner, task, Optimizer(Adam{.lr = 1e-2}), 90);
+  return judge::learn(learner, task, Optimizer(Adam{.lr = 1e-2}), 180);
 }
 
 int main() { return judge::run(train); }

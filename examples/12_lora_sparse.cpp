@@ -49,7 +49,7 @@ judge::Outcome train(std::uint64_t seed) {
   const Task task = pattern_task({.steps = 30, .task = {seed}});
   Net model(task.shape().features, 48, task.shape().outputs);
   Learner learner = compile(model, D_RTRL{}, judge::example(task), judge::options(seed));
-  return judge::learn(learner, task, Optimizer(Adam{.lr = 1e-2}), 250);
+  return judge::learn(learner, task, Optimizer(Adam{.lr = 5e-3}), 500);
 }
 
 int main() { return judge::run(train); }

@@ -26,7 +26,7 @@ def train(seed):
     model = Net(task.features, 64, task.outputs)
     learner = bt.compile(model, bt.pp_prop, bt.zeros((judge.BATCH, task.features)),
                          batch_size=judge.BATCH, seed=seed, decay_or_rank=0.97)
-    return judge.learn(learner, task, bt.Adam(lr=1e-2), batches=90)
+    return judge.learn(learner, task, bt.Adam(lr=1e-2), batches=180)
 
 
 judge.main(train)

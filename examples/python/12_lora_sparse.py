@@ -31,7 +31,7 @@ def train(seed):
     model = Net(task.features, 48, task.outputs)
     learner = bt.compile(model, bt.D_RTRL, bt.zeros((judge.BATCH, task.features)),
                          batch_size=judge.BATCH, seed=seed)
-    return judge.learn(learner, task, bt.Adam(lr=1e-2), batches=250)
+    return judge.learn(learner, task, bt.Adam(lr=5e-3), batches=500)
 
 
 judge.main(train)
