@@ -2,6 +2,7 @@
 #include "braintrace/io/export_header.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -53,7 +54,7 @@ class HeaderWriter {
   void name_fields() {
     for (std::size_t i = 0; i < spec_.inputs.size(); ++i)
       in_.push_back({names_.field(spec_.inputs[i].name), g_.type(g_.inputs()[i]),
-                     spec_.inputs[i].initial,
+                     unless_zero(spec_.inputs[i].initial),
                      fmt::format("{} {}", to_string(spec_.inputs[i].role),
                                  to_string(g_.type(g_.inputs()[i])))});
     for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
@@ -67,6 +68,15 @@ class HeaderWriter {
       out_.push_back({names_.field(prefix + p.name), t, std::nullopt,
                       fmt::format("{} {}", to_string(p.role), to_string(t))});
     }
+  }
+  // Fields start as zeros; those that are zeros are not written out.
+  static std::optional<Array> unless_zero(const std::optional<Array>& a) {
+    return a && is_zero(*a) ? std::nullopt : a;
+  }
+  static bool is_zero(const Array& a) {
+    const std::vector<double> values = a.to_doubles();
+    return std::all_of(values.begin(), values.end(),
+                       [](double v) { return v == 0 && !std::signbit(v); });
   }
   // ---- the step ----
 
@@ -83,7 +93,9 @@ class HeaderWriter {
     const Type& t = g_.type(v);
     const std::string_view type = c_type(t.dtype);
     if (const Array* a = schedule_.literals[v.index]) {
-      w.line(fmt::format("static const {} t{}[] = {{{}}};", type, v.index, numbers(*a)));
+      w.line(fmt::format("static const {} t{}[{}] = {{{}}};", type, v.index,
+                         std::max<std::int64_t>(a->size(), 1),
+                         is_zero(*a) ? "0" : numbers(*a)));
     } else if (is_program_input(v)) {
       const auto at = static_cast<std::size_t>(
           std::find(g_.inputs().begin(), g_.inputs().end(), v) - g_.inputs().begin());

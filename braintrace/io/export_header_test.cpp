@@ -368,6 +368,17 @@ TEST_CASE("ports that do not fit the program are refused by name") {
   CHECK(complaint({x, {"w", Role::parameter, zeros({3})}}, {y}).find("starts as") !=
         std::string::npos);
   CHECK(complaint({x, w}, {y}, "a b").find("must be an identifier") != std::string::npos);
+  CHECK(complaint({x, w}, {y}, "class").find("'class' is a keyword") !=
+        std::string::npos);
+}
+
+TEST_CASE("zeros are not written one by one") {
+  const Program p =
+      program([](const Values& v) { return Values{v[0] * Value(zeros({5000})) + v[1]}; },
+              {zeros({5000}), zeros({5000})});
+  ExportSpec spec = plain_spec("p", p);
+  for (const auto language : {ExportLanguage::cpp17, ExportLanguage::c99})
+    CHECK(export_header(p.graph, spec, language).size() < 5000);
 }
 
 TEST_CASE("what cannot be exported is refused with the name of the op") {

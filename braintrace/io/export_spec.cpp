@@ -56,6 +56,23 @@ bool is_identifier(const std::string& s) {
   return !s.empty() && !is_digit(s[0]) && std::all_of(s.begin(), s.end(), is_word);
 }
 
+bool is_keyword(std::string_view word) {
+  static constexpr std::string_view words[] = {
+      "alignas",   "alignof",  "and",      "asm",      "auto",      "bool",
+      "break",     "case",     "catch",    "char",     "class",     "const",
+      "constexpr", "continue", "decltype", "default",  "delete",    "do",
+      "double",    "else",     "enum",     "explicit", "export",    "extern",
+      "false",     "float",    "for",      "friend",   "goto",      "if",
+      "inline",    "int",      "long",     "mutable",  "namespace", "new",
+      "noexcept",  "not",      "nullptr",  "operator", "or",        "private",
+      "protected", "public",   "register", "restrict", "return",    "short",
+      "signed",    "sizeof",   "static",   "struct",   "switch",    "template",
+      "this",      "throw",    "true",     "try",      "typedef",   "typeid",
+      "typename",  "union",    "unsigned", "using",    "virtual",   "void",
+      "volatile",  "while",    "xor",      "std",      "wchar_t"};
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
 }  // namespace
 
 bool is_carried(Role r) {
@@ -75,6 +92,10 @@ void check_export_spec(const Graph& g, const ExportSpec& spec) {
   BT_REQUIRE(
       is_identifier(spec.name),
       fmt::format("export_header: the name must be an identifier, got '{}'", spec.name));
+  BT_REQUIRE(!is_keyword(spec.name),
+             fmt::format("export_header: '{}' is a keyword of C or C++ and cannot be a "
+                         "name",
+                         spec.name));
   BT_REQUIRE(spec.inputs.size() == g.inputs().size() &&
                  spec.outputs.size() == g.outputs().size(),
              fmt::format("export_header: the program has {} inputs and {} outputs, the "
