@@ -5,6 +5,7 @@
 
 #include "bench.h"
 #include "command.h"
+#include "config_file.h"
 #include "output.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,8 +51,9 @@ int exit_code(const UserError& e) {
   return failed ? kFailed : kWrongUse;
 }
 
-int run(const std::vector<cli::Command>& commands) {
+int run(const std::vector<cli::Command>& commands, const std::string& config) {
   try {
+    if (!config.empty()) cli::require_config_lines(config);
     for (const cli::Command& c : commands)
       if (c.app->parsed()) c.run();
     return 0;
@@ -93,7 +95,8 @@ int main(int argc, char** argv) {
     return complain(kWrongUse, unknown
                                    ? fmt::format("unknown command '{}'; there are: {}",
                                                  argv[1], names_of(commands))
-                                   : std::string(e.what()));
+                                   : cli::config_complaint(e.what()));
   }
-  return run(commands);
+  const CLI::Option* config = app.get_config_ptr();
+  return run(commands, config->count() > 0 ? config->as<std::string>() : "");
 }

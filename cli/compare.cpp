@@ -173,6 +173,7 @@ std::string picture(const std::vector<Result>& results, const CompareRequest& r)
 }
 
 void compare(const CompareRequest& r) {
+  require_writable(r.out);
   std::vector<Result> results;
   Comparison comparison(r);
   for (std::size_t i = 0; i < r.algorithms.size(); ++i)
@@ -204,8 +205,7 @@ Command add_compare(CLI::App& app) {
   c->add_option("--test-samples", r->run.test_samples, "samples of a test")
       ->check(size)
       ->capture_default_str();
-  c->add_option("--threads", r->threads, "0: as the environment says")
-      ->capture_default_str();
+  add_threads_option(*c, r->threads);
   c->add_option("--out", r->out, "write the curves to this SVG file");
   c->add_flag("--json", r->json, "one JSON object instead of text");
   return {c, [r, c] {

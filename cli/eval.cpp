@@ -69,8 +69,7 @@ Command add_eval(CLI::App& app) {
   c->add_option("--first", r->first, "number of the first sample")
       ->check(whole_number(0, std::int64_t{1} << 31))
       ->capture_default_str();
-  c->add_option("--threads", r->threads, "0: as the environment says")
-      ->capture_default_str();
+  add_threads_option(*c, r->threads);
   c->add_flag("--json", r->json, "one JSON object instead of text");
   return {c, [r] { eval(*r); }};
 }

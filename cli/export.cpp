@@ -30,7 +30,7 @@ struct ExportRequest {
   ModelRequest model{.model = "gru"};
   RunRequest rule;
   std::string checkpoint, out, name = "learner", loss = "mse", dtype = "f32";
-  bool c99 = false;
+  bool c99 = false, json = false;
 };
 
 // What a header is made of; the learner sees one sample at a time.
@@ -40,6 +40,7 @@ struct Source {
   Array input;
   TaskLoss loss = TaskLoss::mse;
   StateDict weights;  // empty: as initialised
+  std::optional<std::int64_t> batch = {};
 };
 
 Source from_checkpoint(const ExportRequest& r) {
@@ -54,20 +55,20 @@ Source from_options(const ExportRequest& r) {
   BT_REQUIRE(
       m.inputs.size() == 1,
       fmt::format("export: the model must have one input, got {}", m.inputs.size()));
-  return {std::move(m.module),
-          algorithm_named(r.rule.algorithm, r.rule),
-          m.inputs[0],
-          r.loss == "mse" ? TaskLoss::mse : TaskLoss::softmax_xent,
-          {}};
+  Source s{.model = std::move(m.module),
+           .algorithm = algorithm_named(r.rule.algorithm, r.rule),
+           .input = m.inputs[0],
+           .loss = r.loss == "mse" ? TaskLoss::mse : TaskLoss::softmax_xent,
+           .weights = {}};
+  require_alone(s.algorithm);
+  if (m.batched) s.batch = s.input.shape()[0];
+  return s;
 }
 
-void export_to_file(const ExportRequest& r) {
-  Source s = r.checkpoint.empty() ? from_options(r) : from_checkpoint(r);
+std::string header_of(Source& s, const ExportRequest& r) {
   LearnerOptions options{
-      .batch_size = r.checkpoint.empty() ? r.model.batch : std::nullopt,
-      .seed = r.rule.seed,
-      .dtype = dtype_from_string(r.dtype)};
-  options.graph = graph_options(r.rule, false);
+      .batch_size = s.batch, .seed = r.rule.seed, .dtype = dtype_from_string(r.dtype)};
+  set_options(r.rule.set, options.learning, options.graph);
   Learner learner(*s.model, s.algorithm, {s.input}, options);
   load_state_dict(*s.model, s.weights);
   const StepModel& step = learner.graph().module_info.step;
@@ -80,19 +81,35 @@ void export_to_file(const ExportRequest& r) {
     return LossResult{.loss = labels ? softmax_cross_entropy(y, in[1]) : mse(y, in[1]),
                       .results = {y}};
   };
-  write_text(
-      export_learner(
-          learner, loss, {s.input, zeros(target, labels ? DType::i32 : out.dtype)},
-          {.name = r.name,
-           .learning_rate = r.rule.lr,
-           .optimizer = r.rule.optimizer == "sgd" ? std::nullopt
-                                                  : std::optional(update_rule(r.rule)),
-           .language = r.c99 ? ExportLanguage::c99 : ExportLanguage::cpp17}),
-      r.out);
-  if (!r.out.empty())
-    fmt::print(stderr, "wrote {}: {} learns with {}, {} parameters\n", r.out,
-               r.checkpoint.empty() ? r.model.model : r.checkpoint, s.algorithm.name,
-               count_text(count_parameters(*s.model)));
+  return export_learner(
+      learner, loss, {s.input, zeros(target, labels ? DType::i32 : out.dtype)},
+      {.name = r.name,
+       .learning_rate = r.rule.lr,
+       .optimizer =
+           r.rule.optimizer == "sgd" ? std::nullopt : std::optional(update_rule(r.rule)),
+       .language = r.c99 ? ExportLanguage::c99 : ExportLanguage::cpp17});
+}
+
+void export_to_file(const ExportRequest& r) {
+  require_writable(r.out);
+  Source s = r.checkpoint.empty() ? from_options(r) : from_checkpoint(r);
+  const std::string header = header_of(s, r);
+  const std::string model = r.checkpoint.empty() ? r.model.model : r.checkpoint;
+  const std::int64_t parameters = count_parameters(*s.model);
+  if (!r.out.empty() || !r.json) write_text(header, r.out);
+  if (r.json) {
+    nlohmann::json j = {{"model", model},
+                        {"algorithm", s.algorithm.name},
+                        {"language", r.c99 ? "c99" : "cpp17"},
+                        {"name", r.name},
+                        {"parameters", parameters},
+                        {"bytes", header.size()}};
+    j[r.out.empty() ? "header" : "file"] = r.out.empty() ? header : r.out;
+    write_text(j.dump() + "\n");
+  } else if (!r.out.empty()) {
+    fmt::print(stderr, "wrote {}: {} learns with {}, {} parameters\n", r.out, model,
+               s.algorithm.name, count_text(parameters));
+  }
 }
 
 }  // namespace
@@ -105,8 +122,7 @@ Command add_export(CLI::App& app) {
   add_model_options(*c, r->model);
   c->add_option("--algorithm", r->rule.algorithm, "a rule by name")
       ->capture_default_str();
-  c->add_option("--decay", r->rule.decay, "pp_prop, hybrid: smoothing of the factors")
-      ->capture_default_str();
+  add_decay_options(*c, r->rule);
   c->add_option("--loss", r->loss, "mse, or cross_entropy of a label")
       ->check(one_of({"mse", "cross_entropy"}))
       ->capture_default_str();
@@ -125,10 +141,13 @@ Command add_export(CLI::App& app) {
   c->add_option("--dtype", r->dtype, "element type")
       ->check(one_of({"f32", "f64"}))
       ->capture_default_str();
-  c->add_option("--set", r->rule.set, "a compile option, name=value (repeatable)");
+  c->add_option("--set", r->rule.set,
+                "a compile or learning option, name=value (repeatable)");
   c->add_option("--name", r->name, "namespace (C++) or prefix (C)")
       ->capture_default_str();
   c->add_flag("--c99", r->c99, "C99 instead of C++17");
+  c->add_flag("--json", r->json,
+              "one JSON object: what was written, or the header itself without --out");
   c->add_option("--out", r->out, "write to this file instead of the terminal");
   return {c, [r] { export_to_file(*r); }};
 }

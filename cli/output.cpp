@@ -2,7 +2,10 @@
 #include "output.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -23,6 +26,22 @@ void write_text(const std::string& text, const std::string& file) {
   out << text;
   out.close();
   BT_REQUIRE_KIND(out, ErrorKind::runtime, fmt::format("cannot write '{}'", file));
+}
+
+void require_writable(const std::string& file) {
+  namespace fs = std::filesystem;
+  if (file.empty()) return;
+  const fs::path folder = fs::absolute(file).parent_path();
+  std::error_code unknown;
+  const char* reason = nullptr;
+  if (fs::is_directory(file, unknown))
+    reason = "it is a folder";
+  else if (access(folder.c_str(), W_OK | X_OK) != 0)
+    reason = std::strerror(errno);
+  else if (fs::exists(file, unknown) && access(file.c_str(), W_OK) != 0)
+    reason = std::strerror(errno);
+  BT_REQUIRE_KIND(reason == nullptr, ErrorKind::runtime,
+                  fmt::format("cannot write '{}': {}", file, reason));
 }
 
 bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }

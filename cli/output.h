@@ -14,6 +14,10 @@ namespace braintrace::cli {
 // cannot be written.
 void write_text(const std::string& text, const std::string& file = "");
 
+// The same error, with the reason, before any work is done. Writes nothing; an empty name
+// is fine.
+void require_writable(const std::string& file);
+
 bool is_terminal(std::FILE* stream);
 
 // Rows under a head, columns as wide as they must be; numbers (all but the first

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `braintrace plan`: what each rule will store for a model, before anything runs.
+#include <algorithm>
 #include <memory>
 
 #include "command.h"
 #include "model_source.h"
 #include "output.h"
 #include "run_request.h"
+#include "task_defaults.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -107,6 +109,32 @@ std::string kinds_text(const MemoryPlan& plan) {
   return text;
 }
 
+struct KindMeaning {
+  const char* kind;
+  const char* meaning;
+};
+constexpr KindMeaning kKinds[] = {
+    {"bwg", "a trace for every entry of a weight"},
+    {"kappa_filtered", "the same, filtered"},
+    {"x", "the factor of a trace that follows a weight's input"},
+    {"df", "the factor of a trace that follows the hidden state"},
+    {"dense", "full sensitivity of a state to a weight"},
+    {"dense_filtered", "the same, filtered"},
+    {"s_tilde", "random projection of the states' sensitivity"},
+    {"theta_tilde", "its partner, as large as the weights"},
+    {"window", "values of all steps, for the way back"},
+};
+
+// What the kinds in these plans are.
+std::string legend(const std::vector<MemoryPlan>& plans) {
+  std::string text;
+  for (const KindMeaning& k : kKinds)
+    if (std::any_of(plans.begin(), plans.end(),
+                    [&](const MemoryPlan& p) { return p.bytes_of(k.kind) > 0; }))
+      text += fmt::format("  {:<14}  {}\n", k.kind, k.meaning);
+  return text.empty() ? "" : "\n" + text;
+}
+
 std::string items_text(const MemoryPlan& plan) {
   std::vector<std::vector<std::string>> rows;
   for (const MemoryItem& i : plan.items)
@@ -147,10 +175,14 @@ void plan_all(const PlanRequest& r, Planner& planner) {
     return;
   }
   std::vector<std::vector<std::string>> rows;
-  for (const Entry& e : entries)
+  std::vector<MemoryPlan> plans;
+  for (const Entry& e : entries) {
+    plans.push_back(e.plan);
     if (e.refused.empty())
       rows.push_back({e.name, kinds_text(e.plan), bytes_text(e.plan.total_bytes())});
+  }
   write_text(head_text(r, planner) + text_table({"rule", "keeps", "in all"}, rows, 2) +
+             legend(plans) +
              fmt::format("\nbptt keeps every step of a sequence of {}; the others take "
                          "the same for any length.\n",
                          r.steps) +
@@ -164,7 +196,7 @@ void plan_one(const PlanRequest& r, Planner& planner) {
     write_text(plan_json(e).dump() + "\n");
     return;
   }
-  write_text(head_text(r, planner) + items_text(e.plan) +
+  write_text(head_text(r, planner) + items_text(e.plan) + legend({e.plan}) +
              fmt::format("\n{} keeps {} in all.\n", e.plan.algorithm,
                          bytes_text(e.plan.total_bytes())));
 }
@@ -186,17 +218,29 @@ void plan_auto(const PlanRequest& r, Planner& planner) {
   for (const MemoryPlan& p : choice.considered)
     rows.push_back({p.algorithm, kinds_text(p), bytes_text(p.total_bytes())});
   write_text(head_text(r, planner) + text_table({"rule", "keeps", "in all"}, rows, 2) +
+             legend(choice.considered) +
              fmt::format("\n{} is the first that fits into {}.\n", choice.algorithm.name,
                          bytes_text(parse_bytes(r.rule.memory))));
 }
 
-void plan(const PlanRequest& given) {
+// The model `braintrace train` would take for the task, unless one is given.
+void take_model_of_task(PlanRequest& r, const CLI::App& app) {
+  RunRequest trained = r.rule;
+  trained.task = r.task;
+  suit_task(trained, app);
+  if (app.count("--model") == 0) r.model.model = trained.model;
+  if (app.count("--hidden") == 0) r.model.sizes.n_rec = trained.hidden;
+  r.rule.decay = trained.decay;
+}
+
+void plan(const PlanRequest& given, const CLI::App& app) {
   PlanRequest r = given;
   if (!r.task.empty()) {
+    take_model_of_task(r, app);
     const Task task = make_task(r.task);
     r.model.sizes.n_in = task.shape().features;
     r.model.sizes.n_out = task.shape().outputs;
-    r.steps = task.shape().steps;
+    if (app.count("--steps") == 0) r.steps = task.shape().steps;
   }
   Planner planner(r);
   if (r.rule.algorithm == "all") return plan_all(r, planner);
@@ -213,7 +257,7 @@ Command add_plan(CLI::App& app) {
   c->footer(kPlanFooter);
   c->fallthrough();
   add_model_options(*c, r->model);
-  c->add_option("--task", r->task, "take inputs, outputs and steps from this task")
+  c->add_option("--task", r->task, "take model, inputs, outputs and steps from this task")
       ->check(one_of(task_names()));
   c->add_option("--steps", r->steps, "length of a sequence, for bptt")
       ->check(at_least_one())
@@ -222,9 +266,10 @@ Command add_plan(CLI::App& app) {
       ->capture_default_str();
   c->add_option("--memory", r->rule.memory, "auto: the traces must fit, e.g. 64MB")
       ->capture_default_str();
+  add_decay_options(*c, r->rule);
   c->add_option("--set", r->rule.set, "a compile option, name=value (repeatable)");
   c->add_flag("--json", r->json, "one JSON object instead of text");
-  return {c, [r] { plan(*r); }};
+  return {c, [r, c] { plan(*r, *c); }};
 }
 
 }  // namespace braintrace::cli

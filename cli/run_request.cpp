@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run_request.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model_source.h"
@@ -61,6 +62,20 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
   return CLI::IsMember(names).description("");
 }
 
+void add_decay_options(CLI::App& app, RunRequest& r) {
+  app.add_option("--decay", r.decay, "pp_prop, hybrid: smoothing of the factors")
+      ->capture_default_str();
+  app.add_option("--kappa", r.kappa, "eprop: filter of the trace")->capture_default_str();
+  app.add_option("--snap-n", r.snap_n, "snap: steps of influence kept")
+      ->capture_default_str();
+}
+
+void add_threads_option(CLI::App& app, int& threads) {
+  app.add_option("--threads", threads, "0: as the environment says")
+      ->check(whole_number(0, 1024))
+      ->capture_default_str();
+}
+
 void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted) {
   const CLI::Validator size = at_least_one();
   app.add_option("--task", r.task, fmt::format("{}", fmt::join(task_names(), ", ")))
@@ -90,11 +105,7 @@ void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted) {
     app.add_option("--memory", r.memory, "auto: the traces must fit, e.g. 64MB")
         ->capture_default_str();
   }
-  app.add_option("--decay", r.decay, "pp_prop, hybrid: smoothing of the factors")
-      ->capture_default_str();
-  app.add_option("--kappa", r.kappa, "eprop: filter of the trace")->capture_default_str();
-  app.add_option("--snap-n", r.snap_n, "snap: steps of influence kept")
-      ->capture_default_str();
+  add_decay_options(app, r);
   if (wanted.optimizer) {
     app.add_option("--optimizer", r.optimizer,
                    fmt::format("{}", fmt::join(optimizer_names(), ", ")))
@@ -186,18 +197,18 @@ std::string model_text(const RunRequest& r, const Task& task) {
   return model_file(r.model).dump();
 }
 
-namespace {
-
-// To the option's owner, learning or compiling.
 void set_options(const std::vector<std::string>& set, LearningOptions& learning,
                  CompileOptions& graph) {
+  std::vector<std::string> known = learning_option_names();
+  for (std::string& name : option_names()) known.push_back(std::move(name));
   for (const std::string& pair : set) {
     const auto [name, value] = name_and_value("--set", pair);
+    BT_REQUIRE(
+        std::find(known.begin(), known.end(), name) != known.end(),
+        fmt::format("--set: no option '{}'; there are {}", name, fmt::join(known, ", ")));
     if (!set_option(learning, name, value)) set_option(graph, name, value);
   }
 }
-
-}  // namespace
 
 CompileOptions graph_options(const RunRequest& r, bool batched) {
   CompileOptions options;
@@ -254,19 +265,22 @@ Algorithm algorithm_named(const std::string& name, const RunRequest& r) {
   return algorithm_by_name(name, args);
 }
 
+void require_alone(const Algorithm& a) {
+  const LearningSignal signal = a.config.learning_signal();
+  const bool modulated = signal == LearningSignal::modulatory;
+  BT_REQUIRE_KIND(!modulated && signal != LearningSignal::bootstrapped,
+                  ErrorKind::not_supported,
+                  fmt::format("{} needs a {} from outside, which the command line cannot "
+                              "give; use it from C++ or Python",
+                              a.name,
+                              modulated ? "modulator at every step"
+                                        : "predictor of future gradients"));
+}
+
 Algorithm algorithm_of(const RunRequest& r, Module& model, const Task& task) {
   if (r.algorithm != "auto") {
     const Algorithm a = algorithm_named(r.algorithm, r);
-    const LearningSignal signal = a.config.learning_signal();
-    const bool alone =
-        signal != LearningSignal::modulatory && signal != LearningSignal::bootstrapped;
-    BT_REQUIRE_KIND(alone, ErrorKind::not_supported,
-                    fmt::format("{} needs a {} from outside, which a task does not give; "
-                                "use it from C++ or Python",
-                                a.name,
-                                signal == LearningSignal::modulatory
-                                    ? "modulator at every step"
-                                    : "predictor of future gradients"));
+    require_alone(a);
     return a;
   }
   init_all_states(model, {.batch_size = r.batch});

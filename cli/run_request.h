@@ -40,6 +40,11 @@ enum class Zero { refused, allowed };
 CLI::Validator positive_number(Zero zero = Zero::refused);
 CLI::Validator one_of(const std::vector<std::string>& names);
 void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted = {});
+void add_decay_options(CLI::App& app, RunRequest& r);  // arguments of rules
+void add_threads_option(CLI::App& app, int& threads);
+// name=value, to the option's owner. UserError lists all names.
+void set_options(const std::vector<std::string>& set, LearningOptions& learning,
+                 CompileOptions& graph);
 
 nlohmann::json to_json(const RunRequest& r);
 RunRequest run_request_from_json(const nlohmann::json& j);  // UserError
@@ -51,6 +56,8 @@ TrainingOptions training_options(const RunRequest& r);
 UpdateRule update_rule(const RunRequest& r);
 std::vector<std::string> optimizer_names();
 
+// UserError when the rule needs signals that only a program can give.
+void require_alone(const Algorithm& a);
 // A rule by name with the arguments it takes from the request.
 Algorithm algorithm_named(const std::string& name, const RunRequest& r);
 // The same, and "auto": the best rule whose traces fit the budget.

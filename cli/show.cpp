@@ -5,6 +5,7 @@
 #include "command.h"
 #include "model_source.h"
 #include "output.h"
+#include "run_request.h"
 #include <fmt/format.h>
 
 #include "braintrace/base/error.h"
@@ -31,6 +32,7 @@ struct ShowRequest {
 constexpr const char* kShowFooter =
     "Examples:\n"
     "  braintrace show --model single_rnn\n"
+    "  braintrace show --model gru --hidden 64 --n-in 3 --json\n"
     "  braintrace show --model two_layer_gru --compat --verbose 2\n"
     "  braintrace show --model conv_rnn --format html --out conv_rnn.html\n"
     "  braintrace show --model my_model.json --set weight_paths=local --format svg\n";
@@ -75,6 +77,7 @@ std::string show(const LoadedModel& model, const CompileOptions& options,
 
 // What cannot be loaded is wrong use; what cannot be compiled failed.
 void run(const ShowRequest& request) {
+  require_writable(request.out);
   const LoadedModel model = load_model(request.model);
   const CompileOptions options = options_of(request, model.batched);
   std::string text;
@@ -93,23 +96,22 @@ Command add_show(CLI::App& app) {
   CLI::App* c = app.add_subcommand("show", "compile a model and show its graph");
   c->footer(kShowFooter);
   c->fallthrough();
-  c->add_option("--model", r->model.model,
-                "short name, kind of the registry, or a JSON file with a model or a "
-                "recorded run")
-      ->required();
-  c->add_option("--input", r->model.inputs,
-                "shape of an input without batch, e.g. 1,28,28 (repeatable)")
-      ->delimiter(' ');
-  c->add_option("--batch", r->model.batch, "compile for a batch of this size")
-      ->check(CLI::Range(1, 1 << 20));
+  add_model_options(*c, r->model);
+  c->get_option("--model")->required();
   c->add_flag("--compat", r->compat, "what braintrace 0.2.6 finds, quirks included");
   c->add_option("--set", r->set, "a compile option, name=value (repeatable)");
   c->add_option("--verbose", r->verbose, "0 one line, 1 summary, 2 with warnings")
-      ->check(CLI::Range(0, 2));
+      ->check(whole_number(0, 2))
+      ->capture_default_str();
   c->add_option("--format", r->format, "text, code, ir, dot, svg, html or json")
-      ->check(CLI::IsMember({"text", "code", "ir", "dot", "svg", "html", "json"}));
+      ->check(one_of({"text", "code", "ir", "dot", "svg", "html", "json"}))
+      ->capture_default_str();
   c->add_option("--what", r->what, "dot and svg: the graph, or the program")
-      ->check(CLI::IsMember({"graph", "program"}));
+      ->check(one_of({"graph", "program"}))
+      ->capture_default_str();
+  c->add_flag(
+       "--json", [r](std::int64_t) { r->format = "json"; }, "as --format json")
+      ->excludes("--format");
   c->add_option("--out", r->out, "write to this file instead of the terminal");
   return {c, [r] { run(*r); }};
 }

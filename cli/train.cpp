@@ -238,6 +238,8 @@ BuiltRun resumed(const TrainRequest& r, const CLI::App& app) {
 }
 
 void train(const TrainRequest& r, const CLI::App& app) {
+  for (const std::string& file : {r.report, r.checkpoint, r.resume})
+    require_writable(file);
   BuiltRun built = r.resume.empty() ? build_run(r.run, r.threads) : resumed(r, app);
   if (!r.json && !r.quiet) describe(built);
   Trainer trainer(r, built);
@@ -289,8 +291,7 @@ Command add_train(CLI::App& app) {
   c->add_option("--report", r->report,
                 "write a page about the run: curves, graph, equations, memory, "
                 "certificate");
-  c->add_option("--threads", r->threads, "0: as the environment says")
-      ->capture_default_str();
+  add_threads_option(*c, r->threads);
   c->add_flag("--json", r->json, "one JSON object instead of text");
   c->add_flag("--quiet", r->quiet, "print nothing but errors");
   return {c, [r, c] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `braintrace verify`: how far a rule's gradients are from back-propagation, parameter by
 // parameter, on the task's own data.
+#include <algorithm>
 #include <memory>
 
 #include "command.h"
@@ -57,6 +58,17 @@ json certificate_json(const CertificateData& c, bool holds) {
   return j;
 }
 
+std::string conclusion(const CertificateData& c, bool holds) {
+  if (!holds) return "";
+  const auto exact =
+      std::count_if(c.rows.begin(), c.rows.end(),
+                    [](const CertificateRow& row) { return row.verdict == "exact"; });
+  if (exact == 0)
+    return "\nNo parameter is called exact: there is nothing to certify, the cosines say "
+           "how far the gradients are.\n";
+  return "\nThe certificate holds: what is called exact is exact.\n";
+}
+
 void verify(const VerifyRequest& r) {
   BuiltRun b = r.checkpoint.empty() ? build_run(r.run, 0) : load_run(r.checkpoint, 0);
   const CertificateData c = b.run->certificate(r.window);
@@ -64,11 +76,9 @@ void verify(const VerifyRequest& r) {
   if (r.json)
     write_text(certificate_json(c, holds).dump() + "\n");
   else
-    write_text(
-        fmt::format("{} on {}, {} samples\n", b.request.model, b.request.task,
-                    b.request.batch) +
-        to_text(c) +
-        (holds ? "\nThe certificate holds: what is called exact is exact.\n" : ""));
+    write_text(fmt::format("{} on {}, {} samples\n", b.request.model, b.request.task,
+                           b.request.batch) +
+               to_text(c) + conclusion(c, holds));
   BT_REQUIRE_KIND(
       holds, ErrorKind::runtime,
       fmt::format("verify: the certificate does not hold to {}", r.tolerance));

@@ -19,6 +19,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+GOLDENS = Path(__file__).parent / "goldens"
 PROGRAM = os.path.abspath(sys.argv[1])
 SMALL = ["--hidden", "8", "--batch", "8", "--samples", "40", "--test-samples", "32"]
 
@@ -134,7 +135,7 @@ class Train(Case):
         self.assertEqual((made["run"]["hidden"], made["run"]["task"]), (4, "pattern"))
         self.assertEqual((made["run"]["batch"], made["updates"]), (16, 2))
         file.write_text("[train]\nunits = 4\n")
-        self.refuses(2, "train.units", "train", "--config", str(file))
+        self.refuses(2, "'units' under [train]", "train", "--config", str(file))
         self.refuses(2, "absent.toml", "train", "--config", "absent.toml")
 
     def test_models_from_files(self):
@@ -152,6 +153,23 @@ class Train(Case):
                 ("--hidden: must be a whole number from 1", ["train", "--hidden", "0"]),
                 ("unknown model 'gr'; known: gru, ", ["train", "--model", "gr"])):
             self.refuses(2, message, *arguments)
+
+    def test_a_file_that_is_no_config_is_refused_by_line(self):
+        for text, message in (("{\n", "line 1 of '"), ("[train]\nhidden = 4\n{}\n", "line 3 of"),
+                              ("[train]\nhiden = 4\n", "'hiden' under [train]"),
+                              ("hidden = 4\n", "'hidden' outside of a command")):
+            file = self.folder / "run.toml"
+            file.write_text(text)
+            self.refuses(2, message, "train", *SMALL, "--epochs", "1", "--config", str(file))
+
+    def test_places_to_write_to_are_tried_before_the_first_batch(self):
+        for option, file, reason in (
+                ("--report", "/nonexistent/x.html", "No such file or directory"),
+                ("--checkpoint", "/nonexistent/x.st", "No such file or directory"),
+                ("--report", str(self.folder), "it is a folder")):
+            done = run("train", *SMALL, "--epochs", "100000", option, file)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(f"cannot write '{file}': {reason}", done.stderr)
 
     def test_a_bar_in_a_terminal(self):
         leader, follower = pty.openpty()
@@ -177,6 +195,7 @@ class Train(Case):
                 (2, "--task", ["--task", "nope"]),
                 (2, "--lr", ["--lr", "-1"]),
                 (2, "--set needs name=value", ["--set", "x"]),
+                (2, "there are bias_correction, history, ", ["--set", "foo=1"]),
                 (2, "'lif' has one layer", ["--model", "lif", "--layers", "2"]),
                 (2, "ThreeFactor needs a modulator", ["--algorithm", "three_factor"]),
                 (2, "no rule fits into 1 B", ["--algorithm", "auto", "--memory", "1"]),
@@ -322,6 +341,26 @@ class Plan(Case):
         self.assertGreater(made["bytes"], 8e9)
 
 
+    def test_kinds_are_explained(self):
+        text = self.output("plan", "--model", "gru", "--hidden", "8")
+        for kind in ("bwg", "x", "df", "s_tilde", "theta_tilde", "dense", "window"):
+            self.assertRegex(text, rf"\n  {kind} +[a-z].*[a-z]\n")
+        self.assertNotIn("s_tilde", self.output("plan", "--hidden", "8", "--algorithm", "d_rtrl"))
+
+    def test_a_task_brings_its_model(self):
+        text = self.output("plan", "--task", "delayed_match")
+        self.assertTrue(text.startswith("lif: "), text)
+        own = self.output("plan", "--task", "delayed_match", "--model", "gru")
+        self.assertTrue(own.startswith("gru: "), own)
+
+    def test_arguments_of_rules(self):
+        def size(n):
+            return self.result("plan", "--model", "rnn", "--hidden", "8", "--algorithm", "snap",
+                               "--snap-n", n, "--set", "mixing=sum")["bytes"]
+        self.assertGreater(size("2"), size("1"))
+        self.output("plan", "--algorithm", "pp_prop", "--decay", "0.5")
+
+
 class Compare(Case):
     def test_table_picture_and_numbers(self):
         picture = self.file("rules.svg")
@@ -372,6 +411,12 @@ class Verify(Case):
                            "--test-samples", "8", "--checkpoint", kept)
         loss = self.result("verify", "--checkpoint", kept)["loss"]
         self.assertAlmostEqual(loss, made["test_loss"], places=5)
+
+    def test_nothing_exact_is_not_called_exact(self):
+        text = self.output("verify", *SMALL[:4], "--model", "lif", "--algorithm", "uoro")
+        self.assertNotRegex(text, r"\n\S+ +exact ")
+        self.assertIn("No parameter is called exact", text)
+        self.assertNotIn("what is called exact is exact", text)
 
     def test_what_does_not_hold_is_exit_code_1(self):
         done = run("verify", *SMALL[:4], "--tolerance", "1e-12")
@@ -440,6 +485,19 @@ int main() {
             self.assertIn(field, Path(header).read_text())
         self.refuses(2, "--optimizer", "export", "--model", "gru", "--optimizer", "newton")
 
+    def test_json_tells_what_was_written(self):
+        header = self.file("learner.hpp")
+        made = self.result("export", "--model", "gru", "--hidden", "4", "--out", header)
+        self.assertEqual((made["file"], made["algorithm"]), (header, "D_RTRL"))
+        self.assertEqual(made["bytes"], Path(header).stat().st_size)
+        whole = self.result("export", "--model", "gru", "--hidden", "4")
+        self.assertEqual(whole["header"], Path(header).read_text())
+
+    def test_a_recorded_run_with_a_batch(self):
+        recorded = GOLDENS / "op_embed_leaky_drtrl_xent_b3.json"
+        text = self.output("export", "--model", str(recorded), "--loss", "cross_entropy")
+        self.assertIn("struct Learner", text)
+
     def test_a_saved_run_in_c(self):
         kept, header = self.file("run.safetensors"), self.file("learner.h")
         self.output("train", *SMALL, "--task", "digits", "--model", "lif", "--algorithm",
@@ -463,6 +521,9 @@ int main(void) {
         self.assertEqual(text, "1 2\n")
 
     def test_refusals(self):
+        self.refuses(2, "ThreeFactor needs a modulator", "export", "--algorithm", "three_factor")
+        self.refuses(2, "DNI needs a predictor", "export", "--algorithm", "dni")
+        self.refuses(2, "'class' is a keyword", "export", "--name", "class")
         self.refuses(2, "BPTT needs whole sequences", "export", "--algorithm", "bptt")
         self.refuses(2, "unknown model 'nope'", "export", "--model", "nope")
         self.refuses(1, "cannot write", "export", "--hidden", "2", "--out", "/nonexistent/x.h")

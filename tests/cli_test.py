@@ -152,6 +152,34 @@ class Refusals(Cli):
         text = self.output("show", "--model", "gru", "--format", "json")
         self.assertEqual(json.loads(text)["hidden_groups"][0]["varshape"], [32])
 
+    def test_sizes_and_json_of_show(self):
+        text = self.output("show", "--model", "gru", "--hidden", "64", "--n-in", "3", "--json")
+        self.assertEqual(json.loads(text)["hidden_groups"][0]["varshape"], [64])
+        self.refuses(2, "--format excludes --json", "show", "--model", "gru", "--json",
+                     "--format", "dot")
+
+    def test_bench_times_no_compilation(self):
+        arguments = ["bench", "--model", "gru", "--n-rec", "16", "--steps", "20", "--json",
+                     "--threads", "1"]
+        once = json.loads(self.output(*arguments, "--repeat", "1"))["step_us_min"]
+        often = json.loads(self.output(*arguments, "--repeat", "20"))["step_us_min"]
+        self.assertLess(once, 10 * often)
+
+    def test_bench_reads_a_file_and_names_defaults(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "bench.toml"
+            file.write_text('[bench]\nn-rec = 8\nsteps = 4\nrepeat = 1\n')
+            made = json.loads(self.output("bench", "--json", "--config", str(file)))
+        self.assertEqual((made["n_rec"], made["steps"]), (8, 4))
+        text = self.output("bench", "--help")
+        self.assertIn("braintrace bench --model gru", text)
+        self.assertRegex(text, r"--n-rec INT.*128")
+
+    def test_threads_are_counted_from_zero(self):
+        for command in (["train"], ["bench"], ["compare"], ["eval", "--checkpoint", "x"]):
+            self.refuses(2, "--threads: must be a whole number from 0", *command,
+                         "--threads", "-3")
+
     def test_bench_ends_with_one_json_object(self):
         text = self.output("bench", "--model", "gru", "--n-rec", "8", "--batch", "2",
                            "--steps", "6", "--repeat", "1")
