@@ -5,6 +5,8 @@
 #include "py_learner.h"
 #include <fmt/format.h>
 
+#include "braintrace/train/learner_checkpoint.h"
+
 namespace braintrace::python {
 namespace {
 
@@ -156,6 +158,11 @@ void def_traces(py::class_<PyLearner>& c) {
       .def_property_readonly(
           "synthesizer",
           [](const PyLearner& l) { return l.learner().rule().synthesizer; })
+      .def("restore",
+           [](PyLearner& l, const Checkpoint& c, Optimizer* optimizer) {
+             if (optimizer) return restore(l.learner(), *optimizer, c);
+             restore(l.learner(), c);
+           })
       .def("last_plan", [](const PyLearner& l) { return l.learner().last_plan(); })
       .def("set_counters",
            [](PyLearner& l, std::int64_t calls, std::int64_t steps) {

@@ -55,6 +55,7 @@ class PyRun {
 
   double update() {
     py::gil_scoped_release release;
+    const auto mine = run_->learner().claim("TrainingRun.update");
     return run_->update();
   }
 
@@ -62,6 +63,7 @@ class PyRun {
     GradResult r;
     {
       py::gil_scoped_release release;
+      const auto mine = run_->learner().claim("TrainingRun.gradient");
       r = run_->gradient(b);
     }
     return py::make_tuple(r.grads, r.losses.at(0));
@@ -84,11 +86,13 @@ class PyRun {
         (*note_evaluation)(log());
       };
     py::gil_scoped_release release;
+    const auto mine = run_->learner().claim("TrainingRun.train");
     return run_->train(length);
   }
 
   CertificateData certificate(std::int64_t window) {
     py::gil_scoped_release release;
+    const auto mine = run_->learner().claim("TrainingRun.certificate");
     return run_->certificate(window);
   }
 
@@ -140,7 +144,11 @@ void def_log(py::module_& m) {
       .def_readonly("rasters", &RunLog::rasters)
       .def_readonly("seconds", &RunLog::seconds)
       .def_readonly("time_steps", &RunLog::time_steps)
-      .def("to_json", [](const RunLog& l) { return run_log_to_json(l); });
+      .def("to_json", [](const RunLog& l) { return run_log_to_json(l); })
+      .def("__repr__", [](const RunLog& l) {
+        return fmt::format("RunLog({} updates, {} evaluations)", l.training.size(),
+                           l.evaluations.size());
+      });
 }
 
 void def_evaluate(py::module_& m) {

@@ -3,6 +3,7 @@
 
 #include "convert.h"
 #include <fmt/format.h>
+#include <pybind11/numpy.h>
 
 namespace braintrace::python {
 namespace {
@@ -139,9 +140,14 @@ TracedFn traced_function(const py::function& f, const Tree& args, bool has_aux,
 std::vector<Array> step_arrays(const py::args& args) {
   std::vector<Array> out;
   out.reserve(args.size());
-  for (py::handle h : args)
+  for (py::handle h : args) {
     if (py::isinstance<Value>(h) && h.cast<const Value&>().is_concrete())
       out.push_back(h.cast<const Value&>().array());
+    else if (py::isinstance<py::array>(h))
+      out.push_back(to_array(h));
+    else
+      break;
+  }
   if (out.size() == args.size()) return out;
   std::vector<Value> leaves;
   flatten(args, leaves);
@@ -211,6 +217,7 @@ py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::function& 
   GradResult r;
   {
     py::gil_scoped_release release;
+    const auto mine = learner_->claim("etrace_grad");
     r = learner_->etrace_grad(arrays, loss, o);
   }
   return result_of(r, aux);
@@ -227,6 +234,7 @@ py::tuple PyLearner::etrace_grad_from(const py::function& at, std::int64_t steps
   GradResult r;
   {
     py::gil_scoped_release release;
+    const auto mine = learner_->claim("etrace_grad");
     r = learner_->etrace_grad({steps, std::ref(source)}, loss, o);
   }
   return result_of(r, aux);
@@ -235,6 +243,7 @@ py::tuple PyLearner::etrace_grad_from(const py::function& at, std::int64_t steps
 void PyLearner::etrace_evolve_from(const py::function& at, std::int64_t steps) {
   PySource source("etrace_evolve", at);
   py::gil_scoped_release release;
+  const auto mine = learner_->claim("etrace_evolve");
   learner_->etrace_evolve({steps, std::ref(source)});
 }
 
@@ -268,6 +277,7 @@ CertificateData PyLearner::certificate(const py::args& sequences,
   Tree aux;
   const TracedFn loss = traced_function(step_fn, args, false, aux);
   py::gil_scoped_release release;
+  const auto mine = learner_->claim("certificate");
   return learner_->certificate(arrays, loss, window);
 }
 
@@ -280,6 +290,7 @@ py::object PyLearner::etrace_evolve(const py::args& sequences,
   std::vector<Array> out;
   {
     py::gil_scoped_release release;
+    const auto mine = learner_->claim("etrace_evolve");
     out = learner_->etrace_evolve(arrays, {chunk_size, return_outputs});
   }
   if (!return_outputs) return py::none();

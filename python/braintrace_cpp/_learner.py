@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model with a learning rule, compiled, and the drivers over sequences."""
 import json
+from typing import Optional
 
 from . import _core
 from ._errors import UserRuntimeError, UserTypeError, UserValueError
@@ -29,7 +30,7 @@ class ETraceAlgorithm:
     options of the compiler.
     """
 
-    _rule = None
+    _rule: Optional[str] = None
 
     def __init__(self, model, *args, **options):
         if len(args) > 1 or (args and "decay_or_rank" in options):
@@ -95,7 +96,8 @@ class ETraceAlgorithm:
 
     def step_grad(self, *args, loss, weight=1.0):
         """(loss, gradients) of one step; states and traces move on."""
-        return self._learner.step_grad(loss, weight, *args)
+        learner = self._learner or self._compiled()
+        return learner.step_grad(loss, weight, *args)
 
     # ---- sequences ----
 
@@ -276,18 +278,10 @@ class ETraceAlgorithm:
             config=json.dumps(config)).save(str(path))
 
     def load(self, path, optimizer=None):
-        """Goes on where `save` was called, bit for bit. Returns the step."""
+        """Goes on where `save` was called, bit for bit. Returns the step. A file that does not fit
+        changes nothing."""
         learner, stored = self._compiled(), _core.load_checkpoint(str(path))
-        config = json.loads(stored.config)
-        if config.get("algorithm") != self.algorithm.name:
-            raise UserValueError(f"load: {path} was written by {config.get('algorithm')}, not by "
-                                 f"{self.algorithm.name}")
-        self.model.load_state_dict({**stored.weights, **stored.states})
-        for name, value in stored.traces.items():
-            learner.set_etrace(name, value)
-        learner.set_counters(config["calls"], config["trace_steps"])
-        if optimizer:
-            optimizer.load_state_dict(stored.optimizer)
+        learner.restore(stored, optimizer)
         return stored.step
 
     def _is_weight(self, leaf):
