@@ -62,7 +62,11 @@ void def_tasks(py::module_& m) {
             const Baseline base = constant_baseline(t, b);
             return py::make_tuple(base.loss, base.accuracy);
           },
-          "batch"_a, "(loss, accuracy or None) of the best constant.");
+          "batch"_a, "(loss, accuracy or None) of the best constant.")
+      .def("__repr__", [](const Task& t) {
+        return fmt::format("Task({}, steps={}, features={}, outputs={})", t.name(),
+                           t.shape().steps, t.shape().features, t.shape().outputs);
+      });
   py::module_ tasks = m.def_submodule("tasks", "Generated data for sequence learning.");
   for (const std::string& name : task_names())
     tasks.def(

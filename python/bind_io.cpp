@@ -88,6 +88,26 @@ void def_memory_plan(py::module_& m) {
       "Every array a rule carries from step to step, before anything runs.\n\n"
       ">>> graph = bt.compile_etrace_graph(bt.nn.init_all_states(bt.nn.GRUCell(3, 4)),"
       " bt.zeros(3))\n>>> bt.memory_plan(graph, 'd_rtrl').total_bytes > 0\nTrue");
+  py::class_<AlgorithmChoice>(m, "AlgorithmChoice",
+                              "The rule that fits a budget; made by choose_algorithm.")
+      .def_readonly("algorithm", &AlgorithmChoice::algorithm)
+      .def_readonly("plan", &AlgorithmChoice::plan)
+      .def_readonly("considered", &AlgorithmChoice::considered)
+      .def("__repr__", [](const AlgorithmChoice& c) {
+        return fmt::format("AlgorithmChoice({}, {})", c.algorithm.name,
+                           bytes_text(c.plan.total_bytes()));
+      });
+  m.def(
+      "choose_algorithm",
+      [](const ETraceGraph& graph, std::int64_t budget_bytes, double decay) {
+        return choose_algorithm(graph, budget_bytes, {.decay_or_rank = decay});
+      },
+      "graph"_a, "budget_bytes"_a, "decay_or_rank"_a = 0.9,
+      "The first of D_RTRL, Hybrid and pp_prop whose traces fit into the budget.\n\n"
+      ">>> graph = bt.compile_etrace_graph(bt.nn.init_all_states(bt.nn.GRUCell(3, 4)),"
+      " bt.zeros(3))\n>>> bt.choose_algorithm(graph, "
+      "bt.parse_bytes('1MB')).algorithm.name"
+      "\n'D_RTRL'");
   m.def(
       "parse_bytes", [](const std::string& text) { return parse_bytes(text); }, "text"_a,
       "'64MB' as a number.\n\n>>> bt.parse_bytes('2 KiB')\n2048");

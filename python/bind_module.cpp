@@ -91,6 +91,27 @@ py::dict states(const py::object& model) {
   return out;
 }
 
+std::string class_name(py::handle o) {
+  return py::type::of(o).attr("__name__").cast<std::string>();
+}
+
+// Net(rnn=GRUCell, out=Linear)
+std::string repr(const py::object& self) {
+  std::vector<std::string> parts;
+  for (const auto& [key, member] : module_of(self)->members()) {
+    std::string kind;
+    if (auto* const* state = std::get_if<State*>(&member))
+      kind = to_string((*state)->kind());
+    else if (const auto* p = dynamic_cast<PyModule*>(std::get<Module*>(member)))
+      kind = class_name(p->self());
+    else
+      kind =
+          class_of_layer(*std::get<Module*>(member)).attr("__name__").cast<std::string>();
+    parts.push_back(fmt::format("{}={}", to_slashes(Path{{key}}), kind));
+  }
+  return fmt::format("{}({})", class_name(self), fmt::join(parts, ", "));
+}
+
 void def_class(py::module_& m) {
   py::class_<ModuleRef> c(m, "Module", py::dynamic_attr(),
                           R"(A model: attributes that are modules or states, and one step.
@@ -129,6 +150,7 @@ void def_class(py::module_& m) {
              return a.is(b) || (is_module(b) && identity(a) != nullptr &&
                                 identity(a) == identity(b));
            })
+      .def("__repr__", &repr)
       .def("__hash__", [](const py::object& o) {
         const void* p = identity(o);
         return reinterpret_cast<std::size_t>(p != nullptr ? p : o.ptr());

@@ -198,6 +198,24 @@ UpdateRule read_rule(const std::string& name, Reader& r) {
                   name));
 }
 
+// "(lr=0.001, ...)", as the documentation and the type stubs show it.
+std::string optimizer_signature(const std::string& rule) {
+  Reader r(rule);
+  read_rule(rule, r);
+  read_options(r);
+  try {
+    r.done();
+  } catch (const Reader::Described& d) {
+    return d.signature;
+  }
+  return {};
+}
+
+const char* name_of(const UpdateRule& rule) {
+  constexpr const char* names[] = {"SGD", "Adam", "AdamW", "RMSprop", "Lion"};
+  return names[rule.index()];
+}
+
 std::unique_ptr<Optimizer> make_optimizer(const std::string& rule, const py::args& args,
                                           const py::kwargs& kwargs) {
   Reader r(rule, args, kwargs);
@@ -225,7 +243,24 @@ void def_optimizers(py::module_& m) {
           },
           "model_or_params"_a, "grads"_a,
           "Updates a model in place, or returns the new values of a dict of parameters.")
+      .def(
+          "attach",
+          [](Optimizer& o, const py::object& model) { o.attach(*module_of(model)); },
+          "model"_a, py::keep_alive<1, 2>(),
+          "Looks the model's parameters up once, for update(grads) after every step.\n\n"
+          ">>> model, opt = bt.nn.init_all_states(bt.nn.Linear(1, 1)), bt.SGD(lr=0.5)\n"
+          ">>> opt.attach(model)\n"
+          ">>> opt.update({'weight/bias': bt.ones(1)})\n"
+          ">>> model.weight.value['bias'].tolist()\n[-0.5]")
+      .def(
+          "update", [](Optimizer& o, const StateDict& grads) { o.update(grads); },
+          "grads"_a)
       .def_property_readonly("learning_rate", &Optimizer::learning_rate)
+      .def("__repr__",
+           [](const Optimizer& o) {
+             return fmt::format("{}(lr={}, {} updates)", name_of(o.rule()),
+                                o.learning_rate(), o.num_updates());
+           })
       .def_property_readonly("num_updates", &Optimizer::num_updates)
       .def("advance_schedule", &Optimizer::advance_schedule)
       .def("state_dict", &Optimizer::state_dict)
@@ -279,6 +314,7 @@ void init_train(py::module_& m) {
   def_spiking_measures(m);
   def_schedules(m);
   def_optimizers(m);
+  m.def("_optimizer_signature", &optimizer_signature, "rule"_a);
   def_gradients(m);
 }
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the type stubs of the extension module from its own signatures.
 
-Usage: make_stubs.py OUT_DIR. The package must be importable; OUT_DIR gets _core.pyi and nn.pyi.
+Usage: make_stubs.py OUT_DIR. The package must be importable; OUT_DIR gets _core.pyi, nn.pyi and
+_optimizers.pyi.
 The tests compare the stored stubs with what this program writes.
 """
 import inspect
@@ -16,7 +17,7 @@ os.environ["BRAINTRACE_SIGNATURES"] = "1"
 
 HEAD = '''# SPDX-License-Identifier: Apache-2.0
 # Written by tools/make_stubs.py.
-from typing import Any, Callable, Iterator, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Union
 
 '''
 CORE_HEAD = HEAD + '''import numpy
@@ -64,9 +65,26 @@ def write_function(item, name, indent=""):
     return f"{indent}def {name}({args}) -> {result}: ...{note}"
 
 
+def method_lines(cls):
+    """The lines of every method, by name; those that no longer fit the base class are marked."""
+    found = {}
+    for name, item in vars(cls).items():
+        if inspect.isroutine(item) or hasattr(item, "__func__"):
+            found[name] = write_function(item, name, "    ")
+    for base in cls.__mro__[1:]:
+        for name in found.keys() & vars(base).keys():
+            there = vars(base)[name]
+            same = (not inspect.isroutine(there) or name.startswith("__")
+                    or write_function(there, name, "    ") == found[name])
+            if not same and "type: ignore" not in found[name]:
+                found[name] += "  # type: ignore[override]"
+    return found
+
+
 def write_class(cls):
     bases = [b.__name__ for b in cls.__bases__ if b.__name__ not in ("object", "pybind11_object")]
     lines = [f"class {cls.__name__}({', '.join(bases)}):" if bases else f"class {cls.__name__}:"]
+    methods = method_lines(cls)
     for name, item in sorted(vars(cls).items()):
         if keyword.iskeyword(name) or name in ("__doc__", "__module__", "__hash__", "__weakref__"):
             continue
@@ -80,8 +98,8 @@ def write_class(cls):
             lines += ["    @staticmethod\n" + write_function(item, name, "    ")]
         elif name == "__init__":
             lines += ["    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."]
-        elif inspect.isroutine(item) or hasattr(item, "__func__"):
-            lines += [write_function(item, name, "    ")]
+        elif name in methods:
+            lines += [methods[name]]
         elif not name.startswith("_"):
             lines += [f"    {name}: Any"]
     return "\n".join(lines if len(lines) > 1 else [lines[0] + " ..."])
@@ -92,8 +110,10 @@ def in_base_order(classes):
 
 
 def core_stub(core):
-    classes = [c for c in vars(core).values() if inspect.isclass(c)]
+    classes = dict.fromkeys(c for c in vars(core).values() if inspect.isclass(c))
     parts = [write_class(c) for c in in_base_order(classes)]
+    parts += [f"{name} = {c.__name__}" for name, c in sorted(vars(core).items())
+              if inspect.isclass(c) and name != c.__name__]
     for name, item in sorted(vars(core).items()):
         if inspect.isbuiltin(item):
             parts.append(write_function(item, name))
@@ -125,14 +145,27 @@ def nn_stub(nn, core):
     return text + "\n\n".join(parts) + "\n"
 
 
+OPTIMIZER_TYPES = {"True": "bool", "False": "bool", "None": "Any"}
+
+
+def optimizers_stub(core, optimizers):
+    parts = []
+    for name in optimizers.__all__:
+        given = (a.split("=") for a in core._optimizer_signature(name)[1:-1].split(", "))
+        arguments = [f"{a}: {OPTIMIZER_TYPES.get(default, 'float')} = ..." for a, default in given]
+        parts.append(f"def {name}({', '.join(arguments)}) -> Optimizer: ...")
+    return HEAD + "from ._core import Optimizer\n\n" + "\n\n".join(parts) + "\n"
+
+
 def main():
     import braintrace_cpp  # noqa: F401
-    from braintrace_cpp import _core, nn
+    from braintrace_cpp import _core, _optimizers, nn
 
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
     (out / "_core.pyi").write_text(core_stub(_core))
     (out / "nn.pyi").write_text(nn_stub(nn, _core))
+    (out / "_optimizers.pyi").write_text(optimizers_stub(_core, _optimizers))
 
 
 if __name__ == "__main__":

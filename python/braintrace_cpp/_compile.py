@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learning rules by name, and how a model becomes a learner."""
+from typing import Any, Optional, Type, Union
+
 from . import _core
-from ._errors import CompilationError, UserTypeError, UserValueError
+from ._errors import CompilationError, UserError, UserTypeError, UserValueError
 from ._learner import ETraceAlgorithm
 from ._values import ETraceConfig, Gradients, MultiStepData, PreparedGrad, SingleStepData
 
@@ -10,38 +12,142 @@ class ETraceVmap:
     """A learner compiled on one lane and mapped over the leading axis; see compile(vmap=True)."""
 
 
-def _rule(name, rule, doc, arguments=""):
-    example = f"""{doc}
+def _shown(arguments=""):
+    """Adds an example to the docstring of a rule."""
+    def complete(cls):
+        cls.__doc__ += f"""
 
     >>> import braintrace_cpp as bt
-    >>> learner = bt.compile(bt.nn.GRUCell(3, 4), bt.{name}, bt.zeros(3){arguments})
+    >>> learner = bt.compile(bt.nn.GRUCell(3, 4), bt.{cls.__name__}, bt.zeros(3){arguments})
     >>> learner(bt.ones(3)).shape
     (4,)
     """
-    return type(name, (ETraceAlgorithm,),
-                {"_rule": rule, "__doc__": example, "__module__": __name__})
+        return cls
+    return complete
 
 
-D_RTRL = _rule("D_RTRL", "d_rtrl", "eps' = D eps + df x, without recurrent mixing in D.")
-pp_prop = _rule("pp_prop", "pp_prop", "Smoothed inputs times smoothed output factors.",
-                ", decay_or_rank=0.9")
+@_shown()
+class D_RTRL(ETraceAlgorithm):
+    """eps' = D eps + df x, without recurrent mixing in D."""
+
+    _rule = "d_rtrl"
+
+
+@_shown(", decay_or_rank=0.9")
+class pp_prop(ETraceAlgorithm):
+    """Smoothed inputs times smoothed output factors."""
+
+    _rule = "pp_prop"
+
+
 ES_D_RTRL = pp_prop
-EProp = _rule("EProp", "eprop", "D_RTRL with a filtered trace or fixed random feedback.")
-OSTLRecurrent = _rule("OSTLRecurrent", "ostl_recurrent",
-                      "D_RTRL with the own-position blocks of the whole Jacobian.")
-OSTLFeedforward = _rule("OSTLFeedforward", "ostl_feedforward", "pp_prop that forgets at once.")
-SnAp = _rule("SnAp", "snap", "D_RTRL over the positions a weight reaches within n steps.",
-             ", n=2")
-UORO = _rule("UORO", "uoro", "An unbiased rank-one estimate of the full sensitivities.")
-ThreeFactor = _rule("ThreeFactor", "three_factor", "D_RTRL under a modulator from outside.")
-DNI = _rule("DNI", "dni", "D_RTRL with a predicted gradient at the end of each window.")
-Hybrid = _rule("Hybrid", "hybrid", "Per relation D_RTRL or pp_prop, whichever stores less.",
-               ", decay_or_rank=0.9")
-ExactRTRL = _rule("ExactRTRL", "rtrl", "Full sensitivities. Exact; for small networks.")
-BPTT = _rule("BPTT", "bptt", "Reverse mode through the whole sequence. Exact.")
-_RULES = {c._rule: c for c in (D_RTRL, pp_prop, EProp, OSTLRecurrent, OSTLFeedforward, SnAp, UORO,
-                               ThreeFactor, DNI, Hybrid, ExactRTRL, BPTT)}
-_RULES.update(es_d_rtrl=pp_prop, esd_rtrl=pp_prop, e_prop=EProp)
+
+
+@_shown()
+class EProp(ETraceAlgorithm):
+    """D_RTRL with a filtered trace or fixed random feedback."""
+
+    _rule = "eprop"
+
+
+@_shown()
+class OSTLRecurrent(ETraceAlgorithm):
+    """D_RTRL with the own-position blocks of the whole Jacobian."""
+
+    _rule = "ostl_recurrent"
+
+
+@_shown()
+class OSTLFeedforward(ETraceAlgorithm):
+    """pp_prop that forgets at once."""
+
+    _rule = "ostl_feedforward"
+
+
+@_shown(", n=2")
+class SnAp(ETraceAlgorithm):
+    """D_RTRL over the positions a weight reaches within n steps."""
+
+    _rule = "snap"
+
+
+@_shown()
+class UORO(ETraceAlgorithm):
+    """An unbiased rank-one estimate of the full sensitivities."""
+
+    _rule = "uoro"
+
+
+@_shown()
+class ThreeFactor(ETraceAlgorithm):
+    """D_RTRL under a modulator from outside."""
+
+    _rule = "three_factor"
+
+
+@_shown()
+class DNI(ETraceAlgorithm):
+    """D_RTRL with a predicted gradient at the end of each window."""
+
+    _rule = "dni"
+
+
+@_shown(", decay_or_rank=0.9")
+class Hybrid(ETraceAlgorithm):
+    """Per relation D_RTRL or pp_prop, whichever stores less."""
+
+    _rule = "hybrid"
+
+
+@_shown()
+class ExactRTRL(ETraceAlgorithm):
+    """Full sensitivities. Exact; for small networks."""
+
+    _rule = "rtrl"
+
+
+@_shown()
+class BPTT(ETraceAlgorithm):
+    """Reverse mode through the whole sequence. Exact."""
+
+    _rule = "bptt"
+
+
+class Auto(ETraceAlgorithm):
+    """The first of D_RTRL, Hybrid and pp_prop whose traces fit into `memory` (bytes, or a text
+    such as "64MB"); `decay_or_rank` is that of the factorized rules.
+
+    >>> import braintrace_cpp as bt
+    >>> cell = bt.nn.MiniGRU(30, 40)
+    >>> bt.compile(cell, "auto", bt.zeros(30), memory="1MB").algorithm.name
+    'D_RTRL'
+    >>> bt.compile(cell, "auto", bt.zeros(30), memory="4KB").algorithm.name
+    'Hybrid'
+    """
+
+    _rule = "d_rtrl"
+
+    def __init__(self, model: _core.Module, *, memory: Union[int, str], decay_or_rank: float = 0.9,
+                 **options: Any) -> None:
+        self._budget = _core.parse_bytes(memory) if isinstance(memory, str) else memory
+        self._decay = decay_or_rank
+        super().__init__(model, **options)
+
+    def _compile(self, options, args):
+        super()._compile(options, args)
+        first, self._learner = self._learner, None  # stays so when nothing fits
+        chosen = _core.choose_algorithm(first.graph, self._budget, self._decay).algorithm
+        if chosen == self.algorithm:
+            self._learner = first
+            return
+        self.algorithm = chosen
+        super()._compile(options, args)
+
+
+_RULES: dict[str, Type[Any]] = {
+    str(c._rule): c for c in (D_RTRL, pp_prop, EProp, OSTLRecurrent, OSTLFeedforward, SnAp, UORO,
+                              ThreeFactor, DNI, Hybrid, ExactRTRL, BPTT)}
+_RULES.update(es_d_rtrl=pp_prop, esd_rtrl=pp_prop, e_prop=EProp, auto=Auto)
 
 
 class _FromConfig(ETraceAlgorithm):
@@ -55,7 +161,7 @@ class _FromConfig(ETraceAlgorithm):
         return _core.Algorithm.from_config(self._config, arguments)
 
 
-def _resolve(algorithm, options):
+def _resolve(algorithm: Any, options: dict[str, Any]) -> tuple[Type[Any], dict[str, Any]]:
     if isinstance(algorithm, ETraceConfig):
         if "config" in options:
             raise UserTypeError("compile: the algorithm is a config already; drop config=")
@@ -72,9 +178,13 @@ def _resolve(algorithm, options):
                         f"{algorithm!r}")
 
 
-def compile(model, algorithm, *example_inputs, batch_size=None, seed=None, verbose=0,
-            vmap=False, **options):
+def compile(model: _core.Module, algorithm: Union[str, Type[ETraceAlgorithm], ETraceConfig],
+            *example_inputs: Any, batch_size: Optional[int] = None, seed: Optional[int] = None,
+            verbose: int = 0, vmap: bool = False, **options: Any) -> ETraceAlgorithm:
     """Initialises the model's states, compiles it and returns a learner.
+
+    `algorithm` is a rule, its name, an ETraceConfig, or "auto" with memory="64MB": the best rule
+    whose traces fit.
 
     >>> import braintrace_cpp as bt
     >>> learner = bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros(3))
@@ -89,15 +199,34 @@ def compile(model, algorithm, *example_inputs, batch_size=None, seed=None, verbo
     if vmap:
         cls = type(cls.__name__, (cls, ETraceVmap), {"__module__": __name__})
     learner = cls(model, **extra, **options)
-    learner._compile({**learner._options, "batch_size": batch_size, "seed": seed, "vmap": vmap},
-                     example_inputs)
+    settings = {**learner._options, "batch_size": batch_size, "seed": seed, "vmap": vmap}
+    try:
+        learner._compile(settings, example_inputs)
+    except UserError as error:
+        hint = _batch_hint(learner, settings, example_inputs)
+        if not hint:
+            raise
+        raise type(error)(f"{error}; {hint}") from error
     if verbose:
         learner.show_graph(verbose)
     return learner
 
 
+def _batch_hint(learner, settings, examples):
+    """What to add to an error when the same examples compile as batches."""
+    shape = getattr(examples[0], "shape", ())
+    if settings["batch_size"] is not None or len(shape) < 2:
+        return ""
+    try:
+        learner._compile({**settings, "batch_size": shape[0]}, examples)
+    except Exception:  # any failure: the batch size is not what is missing
+        return ""
+    learner._learner = None
+    return f"the inputs fit with batch_size={shape[0]}"
+
+
 __all__ = [
-    "BPTT", "CompilationError", "DNI", "D_RTRL", "EProp", "ES_D_RTRL", "ETraceAlgorithm",
+    "Auto", "BPTT", "CompilationError", "DNI", "D_RTRL", "EProp", "ES_D_RTRL", "ETraceAlgorithm",
     "ETraceConfig", "ETraceVmap", "ExactRTRL", "Gradients", "Hybrid", "MultiStepData",
     "OSTLFeedforward", "OSTLRecurrent", "PreparedGrad", "SingleStepData", "SnAp",
     "ThreeFactor", "UORO", "compile", "pp_prop",

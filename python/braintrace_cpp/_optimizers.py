@@ -46,3 +46,6 @@ def Lion(*args, **kwargs):
     0.0001
     """
     return Optimizer("Lion", *args, **kwargs)
+
+
+__all__ = ["SGD", "Adam", "AdamW", "Lion", "RMSprop"]

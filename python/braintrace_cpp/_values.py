@@ -19,7 +19,7 @@ def _array_ufunc(self, ufunc, method, *inputs, **options):
     return getattr(ufunc, method)(*numbers, **options)
 
 
-_core.Value.__array_ufunc__ = _array_ufunc
+setattr(_core.Value, "__array_ufunc__", _array_ufunc)
 
 
 class ETraceConfig(_core._ETraceConfig):

@@ -44,3 +44,39 @@ def test_losses_refuse_other_shapes():
     with pytest.raises(ValueError):
         bt.mse(bt.ones(3), bt.ones(2))
     assert float(bt.accuracy([[0.1, 0.9], [0.9, 0.1]], [1, 1])) == 0.5
+
+
+def test_an_attached_optimizer_moves_the_model_as_update_does():
+    models = [bt.nn.init_all_states(bt.nn.Linear(2, 3), seed=1) for _ in range(2)]
+    grads = {path: bt.ones(v.shape) for path, v in models[0].state_dict().items()}
+    plain, attached = bt.Adam(lr=0.1), bt.Adam(lr=0.1)
+    attached.attach(models[1])
+    before = models[1].state_dict()
+    kept = {path: v.numpy().copy() for path, v in before.items()}
+    for _ in range(3):
+        plain.update(models[0], grads)
+        attached.update(grads)
+    for path, value in models[0].state_dict().items():
+        np.testing.assert_array_equal(models[1].state_dict()[path], value)
+        np.testing.assert_array_equal(before[path], kept[path])
+    with pytest.raises(bt.UserError, match="attach"):
+        bt.SGD().update(grads)
+
+
+def test_objects_say_what_they_are():
+    class Net(bt.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.out = bt.nn.GRUCell(3, 4), bt.nn.Linear(4, 1)
+
+    assert repr(Net()) == "Net(out=Linear, rnn=GRUCell)"
+    assert repr(bt.Adam(lr=0.5)) == "Adam(lr=0.5, 0 updates)"
+    assert repr(bt.tasks.integrator(steps=7)) == "Task(integrator, steps=7, features=1, outputs=1)"
+
+
+def test_auto_takes_the_best_rule_that_fits():
+    rules = [bt.compile(bt.nn.MiniGRU(30, 40), "auto", bt.zeros(30), memory=memory).algorithm.name
+             for memory in (10**6, "1MB", "4KB")]
+    assert rules == ["D_RTRL", "D_RTRL", "Hybrid"]
+    with pytest.raises(bt.UserError, match="no rule fits into 10 B"):
+        bt.compile(bt.nn.MiniGRU(30, 40), "auto", bt.zeros(30), memory=10)
