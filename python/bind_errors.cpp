@@ -37,6 +37,8 @@ void translate(std::exception_ptr p) {
     raise(class_name(e.kind()), e.what());
   } catch (const InternalError& e) {
     raise("InternalError", e.what());
+  } catch (const py::cast_error& e) {
+    raise("UserTypeError", e.what());
   }
 }
 

@@ -36,5 +36,7 @@ void init_io(py::module_& m);
 void init_synthetic(py::module_& m);
 void init_executor(py::module_& m);
 void init_run(py::module_& m);
+// After all others: for every function of the module, its classes and submodules.
+void init_argument_errors(py::handle scope);
 
 }  // namespace braintrace::python

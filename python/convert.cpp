@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert.h"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,33 +15,37 @@ DType& default_float_setting() {
   return d;
 }
 
-struct NumpyType {
-  const char* numpy;
-  DType dtype;
-};
-constexpr NumpyType kTypes[] = {{"float32", DType::f32},
-                                {"float64", DType::f64},
-                                {"int32", DType::i32},
-                                {"bool", DType::boolean}};
-
-// NumPy types without a twin, and what they are read as.
-constexpr NumpyType kWider[] = {{"float16", DType::f32}, {"int64", DType::i32},
-                                {"int16", DType::i32},   {"int8", DType::i32},
-                                {"uint8", DType::i32},   {"uint16", DType::i32},
-                                {"uint32", DType::i32},  {"uint64", DType::i32}};
-
 const char* numpy_name(DType d) {
-  for (const NumpyType& t : kTypes)
-    if (t.dtype == d) return t.numpy;
-  return nullptr;
+  switch (d) {
+    case DType::f32:
+      return "float32";
+    case DType::f64:
+      return "float64";
+    case DType::i32:
+      return "int32";
+    case DType::boolean:
+      return "bool";
+    default:
+      return nullptr;
+  }
 }
 
-std::optional<DType> dtype_of_numpy(const std::string& name, bool* exact) {
-  for (const NumpyType& t : kTypes)
-    if (name == t.numpy) return *exact = true, t.dtype;
-  for (const NumpyType& t : kWider)
-    if (name == t.numpy) return *exact = false, t.dtype;
-  return std::nullopt;
+// What numbers of a NumPy type are read as; `exact`: they are the same bytes.
+struct NumpyType {
+  std::optional<DType> dtype = {};
+  bool exact = false;
+};
+
+NumpyType dtype_of_numpy(const py::dtype& d) {
+  const char kind = d.kind();
+  const py::ssize_t bytes = d.itemsize();
+  const bool native = d.byteorder() != '>';
+  if (kind == 'f' && bytes <= 8)
+    return {bytes == 8 ? DType::f64 : DType::f32, native && bytes >= 4};
+  if (kind == 'i' || kind == 'u')
+    return {DType::i32, native && kind == 'i' && bytes == 4};
+  if (kind == 'b') return {DType::boolean, true};
+  return {};
 }
 
 void require_fits(const py::array& a) {
@@ -63,10 +68,18 @@ std::optional<Array> borrow(const py::array& a, DType dtype) {
 }
 
 Array copy_of(py::array a, DType dtype) {
-  a = py::array::ensure(a, py::array::c_style);
-  Shape shape(a.shape(), a.shape() + a.ndim());
-  Array out = Array::uninitialized(dtype, std::move(shape));
+  if ((a.flags() & py::array::c_style) == 0) a = py::array::ensure(a, py::array::c_style);
+  Array out = Array::uninitialized(dtype, Shape(a.shape(), a.shape() + a.ndim()));
   std::memcpy(out.mutable_raw(), a.data(), out.num_bytes());
+  return out;
+}
+
+// Floats of the other width: what NumPy's astype does, without asking NumPy.
+Array narrowed(const py::array& a) {
+  Array out = Array::uninitialized(DType::f32, Shape(a.shape(), a.shape() + a.ndim()));
+  const auto* from = static_cast<const double*>(a.data());
+  std::transform(from, from + a.size(), out.mutable_data<float>(),
+                 [](double x) { return static_cast<float>(x); });
   return out;
 }
 
@@ -83,20 +96,22 @@ py::array as_numpy(py::handle h) {
 
 Array import(py::handle h, bool keep_width) {
   if (py::isinstance<Value>(h)) return h.cast<const Value&>().array();
-  py::array a = as_numpy(h);
-  const std::string name = py::str(a.dtype().attr("name"));
-  bool exact = false;
-  const std::optional<DType> dtype = dtype_of_numpy(name, &exact);
-  if (!dtype)
+  const py::array a = as_numpy(h);
+  const NumpyType type = dtype_of_numpy(a.dtype());
+  if (!type.dtype)
     throw UserError(ErrorKind::type,
                     fmt::format("arrays of {} are not supported; there are float32, "
                                 "float64, int32 and bool",
-                                name));
-  DType want = *dtype;
+                                py::str(a.dtype()).cast<std::string>()));
+  DType want = *type.dtype;
   if (is_float(want) && !keep_width) want = default_float();
-  if (!exact && want == DType::i32) require_fits(a);
-  if (exact && want == *dtype)
+  if (!type.exact && want == DType::i32) require_fits(a);
+  if (type.exact && want == *type.dtype) {
     if (auto shared = borrow(a, want)) return *shared;
+    return copy_of(a, want);
+  }
+  const bool packed = (a.flags() & py::array::c_style) != 0;
+  if (type.exact && packed && want == DType::f32) return narrowed(a);
   return copy_of(a.attr("astype")(numpy_name(want), py::arg("copy") = false), want);
 }
 
@@ -155,22 +170,61 @@ std::optional<Arg> to_arg(py::handle h) {
   return out;
 }
 
-Shape to_shape(py::handle h) {
+namespace {
+
+std::optional<std::int64_t> integer_from(py::handle h) {
+  if (!PyIndex_Check(h.ptr())) return std::nullopt;
+  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(h.ptr()));
+  const long long v = index ? PyLong_AsLongLong(index.ptr()) : -1;
+  if (!PyErr_Occurred()) return v;
+  PyErr_Clear();
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Shape> shape_from(py::handle h) {
+  if (const auto one = integer_from(h)) return Shape{*one};
+  if (!py::isinstance<py::sequence>(h) || PyUnicode_Check(h.ptr())) return std::nullopt;
   Shape out;
-  if (PyIndex_Check(h.ptr())) return {h.cast<std::int64_t>()};
-  for (py::handle item : py::reinterpret_borrow<py::object>(h))
-    out.push_back(item.cast<std::int64_t>());
+  for (py::handle item : py::reinterpret_borrow<py::sequence>(h)) {
+    const auto v = integer_from(item);
+    if (!v) return std::nullopt;
+    out.push_back(*v);
+  }
   return out;
 }
 
-DType to_dtype(py::handle h) {
+Shape to_shape(py::handle h) {
+  std::optional<Shape> s = shape_from(h);
+  if (!s)
+    throw UserError(ErrorKind::type,
+                    fmt::format("expected an integer or a sequence of integers, got {}",
+                                py::repr(h).cast<std::string>()));
+  return *s;
+}
+
+namespace {
+
+std::optional<DType> dtype_from(py::handle h) {
   if (PyUnicode_Check(h.ptr()))
-    if (const auto d = dtype_from_string(h.cast<std::string>())) return *d;
-  py::object dtype = py::module_::import("numpy").attr("dtype")(h);
-  bool exact = false;
-  const std::string name = py::str(dtype.attr("name"));
-  const auto d = dtype_of_numpy(name, &exact);
-  if (!d) throw UserError(ErrorKind::type, "no element type " + name);
+    if (const auto d = dtype_from_string(h.cast<std::string>())) return d;
+  try {
+    const auto o = py::reinterpret_borrow<py::object>(h);
+    return dtype_of_numpy(py::dtype::from_args(o)).dtype;
+  } catch (const py::error_already_set&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+DType to_dtype(py::handle h) {
+  const std::optional<DType> d = dtype_from(h);
+  if (!d)
+    throw UserError(ErrorKind::type,
+                    fmt::format("no element type {}; there are f32, f64, i32 and bool",
+                                py::repr(h).cast<std::string>()));
   return *d;
 }
 
@@ -249,10 +303,9 @@ handle type_caster<DType>::cast(DType d, return_value_policy, handle) {
 }
 
 bool type_caster<Size>::load(handle h, bool) {
-  if (!PyIndex_Check(h.ptr()) && !isinstance<sequence>(h)) return false;
-  if (PyUnicode_Check(h.ptr())) return false;
-  value.dims = to_shape(h);
-  return true;
+  std::optional<Shape> s = shape_from(h);
+  if (s) value.dims = std::move(*s);
+  return s.has_value();
 }
 
 bool type_caster<Path>::load(handle h, bool) {

@@ -30,6 +30,7 @@ Array to_array_exact(py::handle h);
 Value to_value(py::handle h);
 std::optional<Arg> to_arg(py::handle h);  // nullopt: not array-like
 Shape to_shape(py::handle h);
+std::optional<Shape> shape_from(py::handle h);  // nullopt: not an int, nor ints
 DType to_dtype(py::handle h);
 py::object dtype_object(DType d);  // numpy's; the name for a type numpy lacks
 

@@ -104,8 +104,14 @@ std::vector<Value> PyModule::update_all(const std::vector<Value>& inputs) {
   py::tuple args(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) args[i] = py::cast(inputs[i]);
   if (args_ && args_->num_leaves() == inputs.size()) args = unflatten(*args_, inputs);
+  const py::object returned = self_->attr("update")(*args);
+  if (returned.is_none())
+    throw UserError(
+        ErrorKind::type,
+        fmt::format("{}.update returned None; it must return the output of the step",
+                    py::type::of(*self_).attr("__name__").cast<std::string>()));
   std::vector<Value> outputs;
-  outputs_ = flatten(self_->attr("update")(*args), outputs);
+  outputs_ = flatten(returned, outputs);
   return outputs;
 }
 

@@ -40,23 +40,41 @@ py::object Reader::required(const char* name) {
                   fmt::format("{}() is missing its argument '{}'", who_, name));
 }
 
+void Reader::refuse(const char* name, const char* wanted, py::handle found) const {
+  throw UserError(ErrorKind::type,
+                  fmt::format("{}: {} must be {}, got {}", who_, name, wanted,
+                              py::repr(found).cast<std::string>()));
+}
+
+template <class T>
+T Reader::as(const char* name, const char* wanted, const py::object& o) const {
+  py::detail::make_caster<T> caster;
+  if (!caster.load(o, true)) refuse(name, wanted, o);
+  return py::detail::cast_op<T>(std::move(caster));
+}
+
+Shape Reader::integers(const char* name, const py::object& o) const {
+  std::optional<Shape> s = shape_from(o);
+  if (!s) refuse(name, "an integer or a sequence of integers", o);
+  return *s;
+}
+
 std::int64_t Reader::integer(const char* name) {
   const py::object o = required(name);
   if (describing_) return 1;
-  const Shape s = to_shape(o);
-  BT_REQUIRE(s.size() == 1,
-             fmt::format("{}: {} must be one integer, got {}", who_, name, to_string(s)));
+  const Shape s = integers(name, o);
+  if (s.size() != 1) refuse(name, "one integer", o);
   return s[0];
 }
 
 double Reader::real(const char* name) {
   const py::object o = required(name);
-  return describing_ ? 0 : o.cast<double>();
+  return describing_ ? 0 : as<double>(name, "a number", o);
 }
 
 Shape Reader::shape(const char* name) {
   const py::object o = required(name);
-  return describing_ ? Shape{1} : to_shape(o);
+  return describing_ ? Shape{1} : integers(name, o);
 }
 
 py::object Reader::object(const char* name) { return required(name); }
@@ -79,34 +97,38 @@ std::pair<py::tuple, py::dict> Reader::rest(const char* name) {
 }
 
 void Reader::take(const char* name, double& field) {
-  if (const auto o = next(name, fmt::format("{}", field))) field = o->cast<double>();
+  if (const auto o = next(name, fmt::format("{}", field)))
+    field = as<double>(name, "a number", *o);
 }
 
 void Reader::take(const char* name, bool& field) {
-  if (const auto o = next(name, field ? "True" : "False")) field = o->cast<bool>();
+  if (const auto o = next(name, field ? "True" : "False"))
+    field = as<bool>(name, "True or False", *o);
 }
 
 void Reader::take(const char* name, std::int64_t& field) {
   if (const auto o = next(name, fmt::format("{}", field)))
-    field = o->cast<std::int64_t>();
+    field = as<std::int64_t>(name, "an integer", *o);
 }
 
 void Reader::take(const char* name, std::string& field) {
   if (const auto o = next(name, fmt::format("'{}'", field)))
-    field = o->cast<std::string>();
+    field = as<std::string>(name, "a name", *o);
 }
 
 void Reader::take(const char* name, Ints& field) {
   const std::string text = py::repr(to_tuple(field));
-  if (const auto o = next(name, text)) field = to_shape(*o);
+  if (const auto o = next(name, text)) field = integers(name, *o);
 }
 
 void Reader::take(const char* name, std::optional<std::int64_t>& field) {
-  if (const auto o = next(name, "None")) field = o->cast<std::optional<std::int64_t>>();
+  if (const auto o = next(name, "None"))
+    field = as<std::optional<std::int64_t>>(name, "an integer or None", *o);
 }
 
 void Reader::take(const char* name, std::optional<double>& field) {
-  if (const auto o = next(name, "None")) field = o->cast<std::optional<double>>();
+  if (const auto o = next(name, "None"))
+    field = as<std::optional<double>>(name, "a number or None", *o);
 }
 
 void Reader::take(const char* name, std::optional<Array>& field) {
@@ -135,7 +157,7 @@ void Reader::take(const char* name, nn::Surrogate& field) {
   if (py::isinstance<py::str>(*o)) {
     field = nn::Surrogate(o->cast<std::string>());
   } else {
-    field = o->cast<nn::Surrogate>();
+    field = as<nn::Surrogate>(name, "a surrogate or its name", *o);
   }
 }
 
@@ -143,7 +165,7 @@ void Reader::take(const char* name, nn::PerAxis& field) {
   const py::object shown = field.values.size() == 1
                                ? py::object(py::int_(field.values[0]))
                                : py::object(to_tuple(field.values));
-  if (const auto o = next(name, py::repr(shown))) field = nn::PerAxis(to_shape(*o));
+  if (const auto o = next(name, py::repr(shown))) field = nn::PerAxis(integers(name, *o));
 }
 
 void Reader::take(const char* name, nn::Padding& field) {
@@ -154,9 +176,10 @@ void Reader::take(const char* name, nn::Padding& field) {
   } else if (py::isinstance<py::int_>(*o)) {
     field = nn::Padding(o->cast<int>());
   } else if (py::sequence s = *o; s.size() > 0 && py::isinstance<py::int_>(s[0])) {
-    field = nn::Padding(to_shape(s));
+    field = nn::Padding(integers(name, s));
   } else {
-    field = nn::Padding(o->cast<nn::Padding::Pairs>());
+    field = nn::Padding(
+        as<nn::Padding::Pairs>(name, "a name, a number or pairs of numbers", *o));
   }
 }
 

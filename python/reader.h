@@ -75,6 +75,11 @@ class Reader {
 
  private:
   std::optional<py::object> next(const char* name, const std::string& default_text);
+  [[noreturn]] void refuse(const char* name, const char* wanted, py::handle found) const;
+  // UserError, naming the argument, unless Python's object is a T.
+  template <class T>
+  T as(const char* name, const char* wanted, const py::object& o) const;
+  Shape integers(const char* name, const py::object& o) const;
   py::object required(const char* name);
 
   std::string who_;
