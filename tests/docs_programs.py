@@ -3,11 +3,14 @@
 """The C++ programs shown in README.md and docs/: blocks fenced as ```cpp with `int main`.
 
 Usage: docs_programs.py ROOT OUT writes each to OUT/<document>_<n>.cpp (the build compiles and
-the tests run them). docs_programs.py ROOT only checks that links lead to a file.
+the tests run them). docs_programs.py ROOT only checks that links lead to a file and
+that docs/nn.md is what the headers say.
 """
 import re
 import sys
 from pathlib import Path
+
+import docs_nn_reference
 
 PROGRAM = re.compile(r"^```cpp\n(.*?)^```", re.S | re.M)
 CODE = re.compile(r"^```.*?^```|^ {4}[^\n]*|`[^`\n]*`", re.S | re.M)
@@ -48,10 +51,11 @@ def main():
         write_programs(root, Path(sys.argv[2]))
         return 0
     broken = list(broken_links(root))
-    for line in broken:
+    stale = docs_nn_reference.complaint(root)
+    for line in [*broken, *filter(None, [stale])]:
         print(line)
     print(f"docs_programs: {len(broken)} broken link(s)")
-    return 1 if broken else 0
+    return 1 if broken or stale else 0
 
 
 if __name__ == "__main__":
