@@ -77,7 +77,49 @@ GradDriver::GradDriver(Learner& learner, TracedFn loss, GradOptions options,
   BT_REQUIRE(options_.window >= 0,
              fmt::format("{}: window must be >= 0, got {}", caller_, options_.window));
   set_mask(options_.mask);
+  if (options_.modulators) check_modulators();
 }
+
+void GradDriver::check_modulators() {
+  BT_REQUIRE(
+      learner_.algorithm.config.learning_signal() == LearningSignal::modulatory,
+      fmt::format("{}: {} has no modulatory signal", caller_, learner_.algorithm.name));
+  Array& m = *options_.modulators;
+  BT_REQUIRE(!m.shape().empty() && m.shape()[0] == length_,
+             fmt::format("{}: modulators need a leading axis of {} steps, got shape {}",
+                         caller_, length_, to_string(m.shape())));
+  m = m.astype(learner_.rule->scalar_dtype()).contiguous();
+}
+
+class GradDriver::GivenModulators {
+ public:
+  explicit GivenModulators(GradDriver& driver)
+      : given_(driver.options_.modulators), learner_(driver.learner_) {
+    if (!given_) return;
+    type_ = learner_.rule->modulator;
+    if (type_) standing_ = learner_.rule_inputs.at("modulator");
+    put(0);
+    learner_.rule->modulator = type_of(learner_.rule_inputs.at("modulator"));
+  }
+  ~GivenModulators() {
+    if (!given_) return;
+    learner_.rule->modulator = type_;
+    learner_.rule_inputs.erase("modulator");
+    if (type_) learner_.rule_inputs["modulator"] = std::move(standing_);
+  }
+  GivenModulators(const GivenModulators&) = delete;
+  GivenModulators& operator=(const GivenModulators&) = delete;
+
+  void put(std::int64_t t) {
+    if (given_) learner_.rule_inputs["modulator"] = row(*given_, t).contiguous();
+  }
+
+ private:
+  const std::optional<Array>& given_;
+  Learner::Impl& learner_;
+  std::optional<Type> type_;  // of the standing one
+  Array standing_;
+};
 
 void GradDriver::set_mask(const std::optional<Array>& mask) {
   mask_.clear();
@@ -89,6 +131,7 @@ void GradDriver::set_mask(const std::optional<Array>& mask) {
 }
 
 void GradDriver::prepare(const Fetch& fetch) {
+  const GivenModulators modulators(*this);
   const bool windowed = use_windows();
   if (epoch_ == learner_.epoch && windowed == windowed_) return;
   windowed_ = windowed;
@@ -97,6 +140,7 @@ void GradDriver::prepare(const Fetch& fetch) {
 
 void GradDriver::run(const Fetch& fetch, GradResult& result) {
   prepare(fetch);
+  GivenModulators modulators(*this);
   keeps_losses_ = !options_.loss_sink || segment_length() < length_;
   if (keeps_losses_) losses_.assign(static_cast<std::size_t>(length_), 0);
   masked_sum_ = 0;
@@ -110,6 +154,7 @@ void GradDriver::run(const Fetch& fetch, GradResult& result) {
   for (std::int64_t t = 0; t < length_;) {
     const std::int64_t count = windowed_ ? window_at(t) : chunk_;
     fetch(t, count, windowed_ || chunk_ > 1, args_);
+    modulators.put(t);
     call(t, count, learner_.cast(args_));
     add_gradients(result);
     t += count;

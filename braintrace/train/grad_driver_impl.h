@@ -36,6 +36,9 @@ class GradDriver {
   double mask(std::int64_t t) const {
     return mask_.empty() ? 1 : mask_[static_cast<std::size_t>(t)];
   }
+  // Modulators of the options stand while it lives, those from before afterwards.
+  class GivenModulators;
+  void check_modulators();
   bool use_windows() const;
   void trace(const Fetch& fetch);
   std::int64_t window_at(std::int64_t t);

@@ -178,8 +178,9 @@ std::uint64_t mixed(std::uint64_t key, std::initializer_list<std::uint64_t> part
   return key;
 }
 
-// Which states the inputs are is no part of the graph.
-std::uint64_t key_of(const LossProgram& loss, const std::vector<std::string>& weights) {
+// Which states the inputs are, and what else will be given, is no part of the graph.
+std::uint64_t key_of(const CompiledRule& rule, const LossProgram& loss,
+                     const std::vector<std::string>& weights) {
   std::uint64_t key =
       mixed(structural_hash(loss.graph), {loss.has_loss, loss.num_results, loss.num_args,
                                           loss.leaves.size(), loss.new_states.size()});
@@ -188,6 +189,8 @@ std::uint64_t key_of(const LossProgram& loss, const std::vector<std::string>& we
                       std::hash<std::string>{}(leaf.name), leaf.parameter,
                       leaf.exit ? *leaf.exit + 1 : 0});
   for (const std::string& w : weights) key = mixed(key, {std::hash<std::string>{}(w)});
+  if (rule.modulator)
+    key = mixed(key, {std::hash<std::string>{}(to_string(*rule.modulator))});
   return key;
 }
 
@@ -199,7 +202,7 @@ std::shared_ptr<Executable> Learner::Impl::traced(const std::vector<Type>& args,
                                                   std::string_view caller) {
   const LossProgram loss = trace(args, fn, splice_options(*rule, request), caller);
   const std::uint64_t key =
-      mixed(key_of(loss, request.weights),
+      mixed(key_of(*rule, loss, request.weights),
             {request.gradient, static_cast<std::uint64_t>(request.window)});
   return cached(key, [&] { return assemble(*rule, loss, request); });
 }
@@ -208,7 +211,7 @@ Learner::Impl::TracedLoss Learner::Impl::traced_loss(
     const std::vector<Type>& args, const TracedFn& fn,
     const std::vector<std::string>& weights, std::string_view caller) {
   TracedLoss t{trace(args, fn, splice_options(*rule, {.gradient = true}), caller)};
-  t.key = key_of(t.program, weights);
+  t.key = key_of(*rule, t.program, weights);
   t.step_bytes = bytes_per_step(t.program);
   return t;
 }

@@ -47,6 +47,9 @@ struct GradOptions {
   // After every step or window: steps done. Return false to stop early with what there
   // is.
   std::function<bool(std::int64_t done, std::int64_t total)> progress = {};
+  // Modulatory rules: one modulator per step, behind a leading time axis, in place of the
+  // standing one (Learner::set_modulator). Runs step by step.
+  std::optional<Array> modulators = {};
 };
 
 struct GradResult {
