@@ -84,10 +84,12 @@ nn::Synapse& synapse_of(const py::object& o) {
   return *s;
 }
 
-py::dict states(const py::object& model) {
+py::dict states(const py::object& model, const py::object& kind) {
   py::dict out;
-  for (const NamedState& n : collect_states(*module_of(model)))
-    out[py::cast(n.path)] = wrap_state(*n.state, model);
+  for (const NamedState& n : collect_states(*module_of(model))) {
+    const py::object state = wrap_state(*n.state, model);
+    if (kind.is_none() || py::isinstance(state, kind)) out[py::cast(n.path)] = state;
+  }
   return out;
 }
 
@@ -98,7 +100,8 @@ std::string class_name(py::handle o) {
 // Net(rnn=GRUCell, out=Linear)
 std::string repr(const py::object& self) {
   std::vector<std::string> parts;
-  for (const auto& [key, member] : module_of(self)->members()) {
+  const std::shared_ptr<Module> module = module_of(self);
+  for (const auto& [key, member] : module->members()) {
     std::string kind;
     if (auto* const* state = std::get_if<State*>(&member))
       kind = to_string((*state)->kind());
@@ -135,7 +138,9 @@ void def_class(py::module_& m) {
       .def_property_readonly("training", &is_training)
       .def("train", &set_training, py::arg("mode") = true)
       .def("eval", [](const py::object& o) { return set_training(o, false); })
-      .def("states", &states, "Every state by path, in the order of the paths.")
+      .def("states", &states, py::arg("kind") = py::none(),
+           "Every state by path, in the order of the paths; with a kind, such as "
+           "ParamState, those only.")
       .def(
           "state_dict", [](const py::object& o) { return state_dict(*module_of(o)); },
           "Values by slash path.")

@@ -142,6 +142,8 @@ def nn_stub(nn, core):
         parts.append(f"class {cls.__name__}({cls.__bases__[0].__name__}):\n"
                      f"    def __init__({', '.join(['self', *arguments])}) -> None: ...")
     parts.append("ValinaRNNCell = VanillaRNNCell")
+    parts.append("def reset_all_states(model: Module, batch_size: Optional[int] = None) -> Module:"
+                 " ...")
     return text + "\n\n".join(parts) + "\n"
 
 

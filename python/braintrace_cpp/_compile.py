@@ -9,7 +9,14 @@ from ._values import ETraceConfig, Gradients, MultiStepData, PreparedGrad, Singl
 
 
 class ETraceVmap:
-    """A learner compiled on one lane and mapped over the leading axis; see compile(vmap=True)."""
+    """A learner compiled on one lane and mapped over the leading axis; see compile(vmap=True).
+
+    >>> import braintrace_cpp as bt
+    >>> learner = bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros((2, 3)), batch_size=2,
+    ...                      vmap=True)
+    >>> isinstance(learner, bt.ETraceVmap)
+    True
+    """
 
 
 def _shown(arguments=""):

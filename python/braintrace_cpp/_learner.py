@@ -28,6 +28,12 @@ class ETraceAlgorithm:
 
     Subclasses are the rules (D_RTRL, pp_prop, ...); keywords are the rule's arguments and the
     options of the compiler.
+
+    >>> import braintrace_cpp as bt
+    >>> learner = bt.D_RTRL(bt.nn.init_all_states(bt.nn.GRUCell(3, 4)))
+    >>> learner.compile_graph(bt.zeros(3))
+    >>> isinstance(learner, bt.ETraceAlgorithm), learner(bt.ones(3)).shape
+    (True, (4,))
     """
 
     _rule: Optional[str] = None
@@ -331,6 +337,10 @@ class ETraceAlgorithm:
         if verbose and not return_msg:
             print(text)
         return text if return_msg else None
+
+    def __repr__(self):
+        state = f"{self.running_index} calls" if self.is_compiled else "not compiled"
+        return f"{type(self).__name__}({self.model!r}, {state})"
 
     def _repr_html_(self):
         return self.graph._repr_html_() if self.is_compiled else None

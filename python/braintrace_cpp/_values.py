@@ -46,14 +46,26 @@ def _config_from_json(text):
 
 @dataclass(frozen=True)
 class SingleStepData:
-    """Data of one step; the same as the plain data."""
+    """Data of one step; the same as the plain data.
+
+    >>> import braintrace_cpp as bt
+    >>> learner = bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros(3))
+    >>> learner(bt.SingleStepData(bt.ones(3))).shape
+    (4,)
+    """
 
     data: Any
 
 
 @dataclass(frozen=True)
 class MultiStepData:
-    """Data with a leading time axis: several steps in one call."""
+    """Data with a leading time axis: several steps in one call.
+
+    >>> import braintrace_cpp as bt
+    >>> learner = bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros(3))
+    >>> learner(bt.MultiStepData(bt.ones((5, 3)))).shape
+    (5, 4)
+    """
 
     data: Any
 
@@ -88,7 +100,15 @@ def _as_asked(result, return_value, has_aux):
 
 
 class PreparedGrad:
-    """Gradients over sequences of one shape with one loss function; made by learner.prepare."""
+    """Gradients over sequences of one shape with one loss function; made by learner.prepare.
+
+    >>> import braintrace_cpp as bt
+    >>> learner = bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros(3))
+    >>> xs, ys = bt.ones((5, 3)), bt.zeros((5, 4))
+    >>> prepared = learner.prepare(xs, ys, step_fn=lambda x, y: bt.mse(learner(x), y))
+    >>> sorted(prepared.grad(xs, ys))[0]
+    'Wh/weight/bias'
+    """
 
     def __init__(self, prepared, return_value, has_aux):
         self._prepared, self._return_value, self._has_aux = prepared, return_value, has_aux

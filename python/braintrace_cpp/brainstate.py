@@ -18,6 +18,7 @@ from ._core import (
     ShortTermState,
     State,
 )
+from ._learner import ETraceAlgorithm
 
 
 class _Random:
@@ -61,7 +62,13 @@ class _Random:
         return _core.random_bernoulli(self.split_key(), p, size)
 
 
+def _for_loop(f, *xs):
+    """f at every step, outputs stacked; states of a learner move on."""
+    if isinstance(f, ETraceAlgorithm):
+        return f.etrace_evolve(*xs, return_outputs=True)
+    return _core.scan(lambda c, x: (c, f(*x)), (), xs)[1]
+
+
 random = _Random()
 transform = SimpleNamespace(
-    scan=_core.scan, while_loop=_core.while_loop, cond=_core.cond,
-    for_loop=lambda f, xs: _core.scan(lambda c, x: (c, f(x)), (), xs)[1])
+    scan=_core.scan, while_loop=_core.while_loop, cond=_core.cond, for_loop=_for_loop)

@@ -9,6 +9,18 @@ from types import SimpleNamespace
 
 from . import _core, numpy  # noqa: F401
 
+
+def _tree_map(f, tree, *rest):
+    """f at every leaf of dicts, lists and tuples of one structure."""
+    if isinstance(tree, dict):
+        return {k: _tree_map(f, v, *(r[k] for r in rest)) for k, v in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(_tree_map(f, *items) for items in zip(tree, *rest))
+    return f(tree, *rest)
+
+
+tree = SimpleNamespace(map=_tree_map)
+
 nn = SimpleNamespace(
     **{name: getattr(_core, name) for name in (
         "relu", "sigmoid", "softplus", "tanh", "gelu", "silu", "elu", "celu", "selu", "glu",

@@ -92,6 +92,17 @@ _keep_with_neuron(_LAYERS["AlignPost"])
 ValinaRNNCell = _LAYERS["VanillaRNNCell"]  # the name existing models use
 
 
+def reset_all_states(model, batch_size=None):
+    """States to their first values; parameters stay.
+
+    >>> import braintrace_cpp as bt
+    >>> cell = bt.nn.init_all_states(bt.nn.GRUCell(2, 3))
+    >>> bt.nn.reset_all_states(cell, batch_size=5).h.value.shape
+    (5, 3)
+    """
+    return init_all_states(model, batch_size=batch_size)
+
+
 def __getattr__(name):
     """Surrogates and functions by name: nn.ReluGrad(width=2), nn.gelu(x)."""
     if name in surrogate_names():

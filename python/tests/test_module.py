@@ -165,3 +165,7 @@ def test_errors_are_user_errors_and_python_kinds(kind, base):
 def test_wrong_arguments_are_named_in_user_errors(call, text):
     with pytest.raises(bt.UserTypeError, match=text):
         call()
+
+
+def test_a_model_shows_its_parts_as_often_as_asked(net):
+    assert {repr(net) for _ in range(50)} == {"Net(out=Linear, rnn=GRUCell)"}
