@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "braintrace/base/error.h"
@@ -144,6 +145,17 @@ std::string rate_text(double per_second) {
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+namespace {
+
+// Characters of a line of the terminal; many where it does not say.
+std::size_t terminal_width() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 1000;
+}
+
+}  // namespace
+
 ProgressLine::ProgressLine(bool wanted) : active_(wanted && is_terminal(stderr)) {}
 
 void ProgressLine::show(std::int64_t done, std::int64_t total, double seconds,
@@ -157,8 +169,11 @@ void ProgressLine::show(std::int64_t done, std::int64_t total, double seconds,
   const int full = static_cast<int>(share * width);
   const std::string eta =
       done > 0 && done < total ? "  eta " + duration_text(seconds / share - seconds) : "";
-  fmt::print(stderr, "\r\x1b[K[{}{}] {:3.0f} %  {}{}", std::string(full, '#'),
-             std::string(width - full, '.'), 100 * share, text, eta);
+  const std::string line =
+      fmt::format("[{}{}] {:3.0f} %  {}{}", std::string(full, '#'),
+                  std::string(width - full, '.'), 100 * share, text, eta);
+  // A line that fills the terminal would wrap, and stay.
+  fmt::print(stderr, "\r\x1b[K{}", line.substr(0, terminal_width() - 1));
   std::fflush(stderr);
 }
 

@@ -3,8 +3,12 @@
 
 #include <filesystem>
 
+#include "model_source.h"
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "braintrace/algo/graph_options.h"
+#include "braintrace/algo/memory_plan.h"
 #include "braintrace/base/error.h"
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/train/run_log_json.h"
@@ -24,6 +28,43 @@ void build(BuiltRun& b, int threads) {
                                         options);
 }
 
+void require_memory(double bytes, const std::string& option) {
+  const double there = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const auto text = [](double b) {
+    return bytes_text(static_cast<std::int64_t>(std::min(b, 9e18)));
+  };
+  BT_REQUIRE(bytes <= there,
+             fmt::format("{} needs about {} of memory, this machine has {}", option,
+                         text(bytes), text(there)));
+}
+
+// Before anything of that size is made: samples and traces of a usual batch, times as
+// many.
+void require_fitting_sizes(const RunRequest& r, const Task& task) {
+  const double hidden = static_cast<double>(r.hidden);
+  if (!is_model_file(r.model))
+    require_memory(4 * hidden * hidden, fmt::format("--hidden {}", r.hidden));
+  constexpr std::int64_t usual = 1024;
+  if (r.batch <= usual) return;
+  RunRequest small = r;
+  small.batch = usual;
+  const std::unique_ptr<Module> model = nn::build_model(model_text(small, task));
+  const Algorithm a = algorithm_of(small, *model, task);
+  init_all_states(*model, {.batch_size = usual});
+  const ETraceGraph graph =
+      compile_etrace_graph(*model, {zeros({usual, task.shape().features})},
+                           graph_options(a, graph_options(small, true)));
+  const bool whole = a.engine == Engine::bptt;
+  const auto traces =
+      memory_plan(graph, a, {.window = whole ? task.shape().steps : 0}).total_bytes();
+  const auto samples =
+      4 * usual * task.shape().steps * (task.shape().features + task.shape().outputs);
+  require_memory(
+      static_cast<double>(traces + samples) * static_cast<double>(r.batch) / usual,
+      fmt::format("--batch {}", r.batch));
+}
+
 }  // namespace
 
 json curves_json(const RunLog& log) {
@@ -31,7 +72,9 @@ json curves_json(const RunLog& log) {
 }
 
 BuiltRun build_run(const RunRequest& r, int threads) {
-  BuiltRun b{.request = r, .model_text = model_text(r, task_of(r))};
+  const Task task = task_of(r);
+  require_fitting_sizes(r, task);
+  BuiltRun b{.request = r, .model_text = model_text(r, task)};
   build(b, threads);
   return b;
 }

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -171,8 +172,25 @@ class Train(Case):
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn(f"cannot write '{file}': {reason}", done.stderr)
 
+    def test_sizes_the_machine_cannot_hold_are_refused_by_name(self):
+        for option, size in (("--batch", "100000000"), ("--hidden", "10000000")):
+            self.refuses(2, f"{option} {size} needs about", "train", option, size)
+
+    def test_a_bar_fits_a_narrow_terminal(self):
+        text = self.bar_in_a_terminal(columns=30)
+        pieces = text.split(b"\r\x1b[K")
+        self.assertGreater(len(pieces), 2)
+        self.assertEqual(max(map(len, pieces)), 29)
+
     def test_a_bar_in_a_terminal(self):
+        text = self.bar_in_a_terminal(columns=120)
+        self.assertIn(b"batch ", text)
+        self.assertIn(b"100 %", text)
+        self.assertIn(b"steps/s", text)
+
+    def bar_in_a_terminal(self, columns):
         leader, follower = pty.openpty()
+        termios.tcsetwinsize(follower, (24, columns))
         done = subprocess.Popen([PROGRAM, "train", *SMALL, "--epochs", "3"], stderr=follower,
                                 stdout=subprocess.PIPE)
         os.close(follower)
@@ -184,9 +202,7 @@ class Train(Case):
             pass
         os.close(leader)
         done.communicate(timeout=60)
-        self.assertIn(b"batch ", text)
-        self.assertIn(b"100 %", text)
-        self.assertIn(b"steps/s", text)
+        return text
 
     def test_refusals(self):
         for code, message, arguments in (
