@@ -70,6 +70,27 @@ std::vector<double> marks(const Span& s) {
   return out;
 }
 
+// Of an axis of powers of ten: 1, 2, 5, 10, ...; round values where it is short, some of
+// the powers where it is long.
+std::vector<double> log_marks(const Span& s) {
+  std::vector<double> out;
+  const double decades = s.high - s.low;
+  if (decades < 0.7) {
+    for (const double v : marks({std::pow(10, s.low), std::pow(10, s.high)}))
+      out.push_back(std::log10(v));
+    return out;
+  }
+  const std::vector<double> digits =
+      decades <= 2.5 ? std::vector<double>{1, 2, 5} : std::vector<double>{1};
+  const double stride = std::max(std::ceil(decades / 6), 1.0);
+  for (double power = std::floor(s.low); power <= s.high; power += stride)
+    for (const double d : digits) {
+      const double v = power + std::log10(d);
+      if (v >= s.low - 1e-9 && v <= s.high + 1e-9) out.push_back(v);
+    }
+  return out;
+}
+
 std::vector<std::pair<double, double>> thinned(
     const std::vector<std::pair<double, double>>& points, const ChartOptions& o) {
   std::vector<std::pair<double, double>> kept;
@@ -108,7 +129,7 @@ std::string opening(double width, double height, const std::string& title) {
 
 std::string grid(const Frame& f, const ChartOptions& o) {
   std::string text;
-  for (const double v : marks(f.y))
+  for (const double v : (o.log_y ? log_marks(f.y) : marks(f.y)))
     text += fmt::format(
         "<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",

@@ -59,3 +59,18 @@ TEST_CASE("a raster has a mark per spike, at its place") {
   CHECK(svg.find("<rect x=\"62.0\" y=\"30.0\"") != std::string::npos);
   CHECK(svg.find("<rect x=\"152.0\" y=\"66.0\"") != std::string::npos);
 }
+
+TEST_CASE("marks of a logarithmic axis are round numbers") {
+  const auto marks_of = [](double low, double high) {
+    ChartOptions o;
+    o.log_y = true;
+    return line_chart({{"a", {{0, low}, {1, high}}}}, o);
+  };
+  const std::string near = marks_of(0.5, 1.9);
+  for (const char* round : {">0.5<", ">1<"}) CHECK(near.find(round) != std::string::npos);
+  const std::string far = marks_of(1e-9, 2);
+  CHECK(far.find(">1e-09<") != std::string::npos);
+  for (const std::string& text : {near, far, marks_of(0.03, 2)})
+    for (const char* odd : {">1.58<", ">0.631<", ">0.316<", ">0.0316<"})
+      CHECK(text.find(odd) == std::string::npos);
+}
