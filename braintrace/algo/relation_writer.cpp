@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/etrace/weight_source.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/anchor.h"
 #include "braintrace/ops/calculus.h"
@@ -328,8 +329,7 @@ SubProgram RelationWriter::prologue_program(const Trainable& t) const {
   for (std::size_t at = 0; at < open.size(); ++at) {
     const auto producer = index.producer(open[at]);
     if (!producer || !seen.insert(open[at]).second) continue;
-    // What stands behind another trainable op is that op's.
-    if (is_structural_etp(index.node(*producer))) continue;
+    if (ends_prologue(index.node(*producer))) continue;
     nodes.insert(*producer);
     for (ValueId v : index.node(*producer).inputs) open.push_back(v);
   }

@@ -157,7 +157,11 @@ void UoroRule::add_dense(LeafGradients& sum_of, const StepTerms& t, const GroupE
     in.push_back(t.values().at(leaf.id));
     std::vector<bool> active(in.size(), false);
     active.back() = true;
+    // Reverse mode crosses no loop of unknown length.
+    const bool forward = w.crosses_while() && is_float(in.back().dtype());
+    const Value all = forward ? sensitivities(program, in, in.size() - 1)[0] : Value();
     auto back = [&](const Value& ct) {
+      if (forward) return contracted_last(all, ct);
       const VjpResult r = vjp_values(program, active, in, std::vector<Tangent>{ct});
       return materialize(r.cotangents.back(), in.back().type());
     };

@@ -99,3 +99,31 @@ TEST_CASE("a loop inside a branch loses no gradient") {
     s.set("b", 0.5 * s.h("b") + s.h("a") + matmul(x, s.w("r")));
   });
 }
+
+TEST_CASE("a weight made by a frozen one in a loop has one gradient in all windows") {
+  MicroModel m([](MicroModel& s, const Value& x) {
+    const Value gain = sigmoid(sum(looped(s.h() * s.w("frozen"))));
+    const Value inside = while_loop([](const Values& c) { return Values{c[0] < 3}; },
+                                    [&](const Values& c) {
+                                      return Values{c[0] + 1, tanh(c[1] * s.w("frozen"))};
+                                    },
+                                    {scalar(0, DType::i32), s.h()})[1];
+    s.set("h", 0.5 * s.h() + matmul(x, s.w() * (gain + sum(inside))));
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {4, 4}).param("frozen", {4});
+  LearnerOptions o{.dtype = DType::f64};
+  o.graph.on_refused = OnRefused::freeze;
+  Learner l = compile(m, D_RTRL{}, numbers({4}, 1), o);
+  const auto gradient = [&](std::int64_t window) {
+    init_all_states(m, {.dtype = DType::f64});
+    l.reset_state();
+    return l
+        .etrace_grad(numbers({4, 4}, 2), numbers({4, 4}, 3),
+                     [&](const Value& x, const Value& y) { return sum(y * l(x)); },
+                     {.window = window})
+        .grads.at("w");
+  };
+  REQUIRE(verdict_of(l.graph(), "w") == Verdict::dense);
+  check_close("w", gradient(2), gradient(1), tol::f64);
+}

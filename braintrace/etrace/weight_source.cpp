@@ -4,8 +4,14 @@
 #include <set>
 
 #include "braintrace/ir/constant.h"
+#include "braintrace/ops/region_view.h"
 
 namespace braintrace {
+
+bool ends_prologue(const Node& n) {
+  return is_structural_etp(n) ||
+         any_node(n, [](const Node& m) { return as_while(m).has_value(); });
+}
 
 Prologue prologue_of(const ModuleInfo& info, ValueId operand) {
   Prologue p;
@@ -23,8 +29,7 @@ Prologue prologue_of(const ModuleInfo& info, ValueId operand) {
       continue;
     }
     const Node& n = info.index->node(*producer);
-    // What stands behind another trainable op is that op's.
-    if (is_structural_etp(n)) {
+    if (ends_prologue(n)) {
       p.dynamic = true;
       continue;
     }

@@ -15,6 +15,9 @@ struct Prologue {
   bool is_identity() const { return chain.empty() && parameters.size() == 1; }
 };
 
+// What stands behind another trainable op is that op's; behind a loop of unknown length
+// no weight can be trained.
+bool ends_prologue(const Node& n);
 // Everything behind a value, by breadth-first search over producers.
 Prologue prologue_of(const ModuleInfo& info, ValueId operand);
 
