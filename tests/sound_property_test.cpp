@@ -13,9 +13,9 @@ namespace {
 
 // Unoptimised builds check a sample.
 #ifdef NDEBUG
-constexpr std::int64_t kModels = 1000;
+constexpr std::int64_t kModels = 600, kModelsOfRules = 40;
 #else
-constexpr std::int64_t kModels = 100;
+constexpr std::int64_t kModels = 60, kModelsOfRules = 4;
 #endif
 
 SoundSubject subject_of(RandomModel& m, std::int64_t steps) {
@@ -86,4 +86,23 @@ TEST_CASE("random models learn as their cut programs do") {
   CHECK(counts.dense >= kModels / 20);
   CHECK(counts.local >= kModels / 20);
   CHECK(live >= kModels / 2);
+}
+
+TEST_CASE("random models learn under every rule, in windows as step by step") {
+  std::int64_t checked = 0;
+  const std::uint64_t first = 50;
+  for (std::uint64_t seed = first; checked < kModelsOfRules; ++seed) {
+    RandomModel m(seed);
+    SoundResult r;
+    try {
+      r = check_rules("", subject_of(m, 3), 3, 2);
+    } catch (const UserError&) {
+      REQUIRE(seed < first + 4 * static_cast<std::uint64_t>(kModelsOfRules));
+      continue;
+    } catch (const std::exception& e) {
+      r.failure = e.what();
+    }
+    ++checked;
+    if (!r.passed()) FAIL_CHECK("seed " << seed << ": " << r.failure << "\n" << m.text());
+  }
 }

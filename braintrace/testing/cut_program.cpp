@@ -88,9 +88,12 @@ class CutUnroller {
           zeros(info_.program().type(h.out).shape, info_.program().type(h.out).dtype));
     for (std::size_t g = 0; g < cut_.held.size(); ++g) {
       const HiddenGroup& group = graph_.hidden_groups[g];
-      const Values now = through(cut_.held[g], group, fixed, deep_);
-      for (std::size_t i = 0; i < now.size(); ++i)
-        if (is_float(now[i].dtype())) p[number(group.members[i])] = change(now[i]);
+      const bool loops = !cut_.edges.empty();
+      const Values now =
+          through((loops ? cut_.moved : cut_.held)[g], group, fixed, deep_);
+      Values moves;
+      for (const Value& v : now) moves.push_back(change(v));
+      add_to(p, group, loops ? beside(cut_.edges[g], fixed, moves) : moves);
     }
     add_whiles(fixed, alive, p);
     const Values after = inline_graph(cut_.plain, fixed);
@@ -117,19 +120,36 @@ class CutUnroller {
     return outputs;
   }
 
+  void add_to(Values& p, const HiddenGroup& g, const Values& moves) const {
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+      const std::size_t h = number(g.members[i]);
+      if (is_float(moves[i].dtype())) p[h] = p[h] + moves[i];
+    }
+  }
+
+  // Changes of members without what readers make of them around loops of unknown length:
+  // the perturbed step adds that again.
+  Values beside(const Graph& edges, const Values& fixed, Values moves) const {
+    Values in = fixed;
+    in.insert(in.end(), moves.begin(), moves.end());
+    const Values read = inline_graph(edges, in);
+    for (std::size_t i = 0; i < moves.size(); ++i)
+      if (is_float(moves[i].dtype())) moves[i] = moves[i] - change(read[i]);
+    return moves;
+  }
+
   // What this step's weights do through loops of unknown length.
   void add_whiles(const Values& fixed, const Values& alive, Values& p) const {
     for (const CutStep::Feed& f : cut_.feeds) {
-      if (!f.held) continue;
+      if (!f.fed_around) continue;
       Values in = fixed;
       for (const Value& w : inline_graph(f.operands, alive)) in.push_back(w);
       const HiddenGroup& g = graph_.hidden_groups[f.group];
-      const Values all = inline_graph(*f.held, in),
-                   around = inline_graph(*f.held_around, in);
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const std::size_t h = number(g.members[i]);
-        if (is_float(all[i].dtype())) p[h] = p[h] + change(all[i] - around[i]);
-      }
+      Values moves = inline_graph(f.fed, in);
+      const Values around = inline_graph(*f.fed_around, in);
+      for (std::size_t i = 0; i < moves.size(); ++i)
+        moves[i] = change(moves[i]) - change(around[i]);
+      add_to(p, g, beside(*f.edges, fixed, moves));
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
+#include "braintrace/etrace/weight_source.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ir/subgraph.h"
 #include "braintrace/ops/region_view.h"
@@ -51,7 +52,8 @@ CutStep::CutStep(const ETraceGraph& graph) : graph_(graph), info_(graph.module_i
 }
 
 bool CutStep::is_while(Use u) const {
-  return as_while(info_.index->node(u.node)).has_value();
+  return any_node(info_.index->node(u.node),
+                  [](const Node& n) { return as_while(n).has_value(); });
 }
 
 Graph CutStep::rewritten(const std::vector<Type>& more,
@@ -81,8 +83,26 @@ Graph CutStep::rewritten(const std::vector<Type>& more,
   return trimmed(builder->finish(results));
 }
 
+Graph CutStep::edges_of(const HiddenGroup& g, const std::set<Use>& cuts) const {
+  std::vector<Type> types;
+  const std::vector<ValueId> outs = g.hidden_outvars();
+  for (ValueId v : outs) types.push_back(info_.program().type(v));
+  const auto on_use = [&](const Values& changes) -> OnUse {
+    return [&, changes](Use u, const Value& v) {
+      const ValueId id = info_.index->node(u.node).inputs[u.input];
+      if (cuts.contains(u) || is_while(u)) return fixed(v);
+      if (!info_.hidden_at_output(id)) return v;
+      for (std::size_t k = 0; k < outs.size(); ++k)
+        if (outs[k] == id && is_float(v.dtype())) return fixed(v) + changes[k];
+      return fixed(v);
+    };
+  };
+  return rewritten(types, outs, on_use);
+}
+
 void CutStep::add_group(const HiddenGroup& g) {
   const std::set<Use> cuts(g.cuts.begin(), g.cuts.end());
+  if (has_while(info_.program())) edges.push_back(edges_of(g, cuts));
   for (const bool hold : {false, true}) {
     const auto on_use = [&](const Values&) -> OnUse {
       return [&, hold](Use u, const Value& v) {
@@ -102,11 +122,9 @@ void CutStep::add_feeds(std::size_t relation) {
     operands.push_back(t.operand);
     types.push_back(info_.program().type(t.operand));
   }
-  // What stands behind another trainable op is that op's.
   const auto own = [this](const Values&) -> OnResult {
     return [this](ValueId v, const Value& x) {
-      return is_structural_etp(info_.index->node(*info_.index->producer(v))) ? fixed(x)
-                                                                             : x;
+      return ends_prologue(info_.index->node(*info_.index->producer(v))) ? fixed(x) : x;
     };
   };
   const Graph before = rewritten({}, operands, {}, own);
@@ -114,24 +132,23 @@ void CutStep::add_feeds(std::size_t relation) {
   if (r.kind == RelationKind::direct) cuts.insert(r.cuts.begin(), r.cuts.end());
   for (std::int64_t index : r.group_indices) {
     const HiddenGroup& g = graph_.hidden_groups[static_cast<std::size_t>(index)];
-    const auto program = [&](bool hold, bool around) {
+    const auto program = [&](bool around) {
       const auto on_use = [&](const Values& given) -> OnUse {
         return [&, given](Use u, const Value& v) {
           const ValueId id = info_.index->node(u.node).inputs[u.input];
           for (std::size_t k = 0; k < operands.size() && u.node == r.node; ++k)
             if (id == operands[k]) return given[k];
           const HiddenVar* h = info_.hidden_at_output(id);
-          const bool other = h && (hold || !g.contains(h->path));
+          const bool other = h && !g.contains(h->path);
           return cuts.contains(u) || other || (around && is_while(u)) ? fixed(v) : v;
         };
       };
       return rewritten(types, g.hidden_outvars(), on_use);
     };
-    Feed f{relation, static_cast<std::size_t>(index), before, program(false, false), {},
-           {}};
+    Feed f{relation, static_cast<std::size_t>(index), before, program(false), {}, {}};
     if (has_while(info_.program())) {
-      f.held = program(true, false);
-      f.held_around = program(true, true);
+      f.fed_around = program(true);
+      f.edges = edges_of(g, cuts);
     }
     feeds.push_back(std::move(f));
   }

@@ -53,14 +53,22 @@ class SoundCheck {
   }
 
   SoundResult run(const SoundOptions& o) {
-    check_verdicts();
-    has_while_ = has_while(judged().module_info.program());
-    for (std::int64_t t : o.steps) check_length(t, o.window);
-    if (o.deep && !opened_ && !has_while_) check_deep(o.steps.back(), o.window);
+    try {
+      check(o);
+    } catch (const UserError& e) {
+      bench_.fail(fmt::format("compiled, but at the gradient: {}", e.what()));
+    }
     return bench_.result;
   }
 
  private:
+  void check(const SoundOptions& o) {
+    check_verdicts();
+    has_while_ = has_while(judged().module_info.program());
+    for (std::int64_t t : o.steps) check_length(t, o.window);
+    if (o.deep && !opened_ && !has_while_) check_deep(o.steps.back(), o.window);
+  }
+
   // Does an opened loop hand out more than its states? The twin's readers of the last
   // sub-step see the new state, those of the loop do not.
   bool hands_out() const {

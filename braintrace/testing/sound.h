@@ -39,13 +39,14 @@ struct SoundOptions {
 
 // D_RTRL over the first steps: exact parameters against back-propagation, all of them
 // against the judge, windows against single steps. Throws what the compiler throws;
-// differences are in the result.
+// differences, and errors at the gradient, are in the result.
 SoundResult check_sound(const std::string& name, const SoundSubject& subject,
                         const SoundOptions& options = {});
 
 // Every rule: at T = 1 the gradient of back-propagation, or the published closed form
 // where the signal is not the gradient; over `steps` the same in windows as step by step.
-// Rules that refuse the model are in the notes.
+// Rules that refuse the model when compiled are in the notes; a rule that does so at its
+// gradient fails, but for whole windows through a while loop.
 SoundResult check_rules(const std::string& name, const SoundSubject& subject,
                         std::int64_t steps, std::int64_t window);
 

@@ -47,11 +47,6 @@ class RuleCheck {
     judged_ =
         !loops_ || std::none_of(groups.begin(), groups.end(),
                                 [](const HiddenGroup& g) { return bool(g.descent); });
-    if (!judged_) return;
-    bench_.start();
-    // Reverse mode crosses no while loop; the judge goes forward there.
-    newest_ = loops_ ? cut_bptt(bench_.graph(), bench_.sequence(1), bench_.step_loss())
-                     : bench_.bptt(1);
   }
 
   SoundResult run(std::int64_t steps, std::int64_t window) {
@@ -60,20 +55,33 @@ class RuleCheck {
           "a while loop and an opened one: nothing to compare with");
       return bench_.result;
     }
+    bench_.start();
+    // Reverse mode crosses no while loop; the judge goes forward there.
+    newest_ = loops_ ? cut_bptt(bench_.graph(), bench_.sequence(1), bench_.step_loss())
+                     : bench_.bptt(1);
     for (const auto& [name, rule] : rules()) {
+      std::optional<Learner> l;
       try {
-        check(name, rule, steps, window);
+        l.emplace(bench_.make(rule));
       } catch (const UserError& e) {
         bench_.result.notes.push_back(fmt::format("{} refuses: {}", name, e.what()));
+        continue;
+      }
+      try {
+        check(name, rule, *l, steps, window);
+      } catch (const UserError& e) {
+        const bool reverse = rule.vjp_method == VjpMethod::multi_step;
+        if (!reverse || !loops_)
+          bench_.fail(
+              fmt::format("{} compiled, but at the gradient: {}", name, e.what()));
       }
     }
     return bench_.result;
   }
 
  private:
-  void check(const std::string& name, const Algorithm& rule, std::int64_t steps,
-             std::int64_t window) {
-    Learner l = bench_.make(rule);
+  void check(const std::string& name, const Algorithm& rule, Learner& l,
+             std::int64_t steps, std::int64_t window) {
     const LearningSignal signal = rule.config.learning_signal();
     if (signal == LearningSignal::bootstrapped)
       l.set_synthesizer(silent_future(l.graph()));
