@@ -35,6 +35,7 @@ class Compiler {
     code_.layout = tile_layout(spec.loop, strides, block);
     for (const TileStep& s : spec.steps) steps_.push_back({s.op, s.dtype, s.operands});
     take_in_products();
+    order_steps();
     find_last_uses();
   }
 
@@ -43,7 +44,7 @@ class Compiler {
     scalar_.assign(types_.size(), false);
     written_.assign(spec_.outputs.size(), false);
     for (int i = 0; i < code_.num_inputs; ++i) place_input(i);
-    for (std::size_t s = 0; s < steps_.size(); ++s)
+    for (std::size_t s : order_)
       if (!steps_[s].taken_in) add_step(s);
     store_outputs();
     std::size_t widest = 1;
@@ -81,7 +82,8 @@ class Compiler {
     for (const TileStep& s : spec_.steps)
       for (int v : s.operands) ++uses[at(v)];
     for (const TileOutput& o : spec_.outputs) uses[at(o.value)] += 2;
-    std::vector<bool> scalar(types_.size(), false);
+    std::vector<bool>& scalar = scalar_;
+    scalar.assign(types_.size(), false);
     for (int i = 0; i < code_.num_inputs; ++i)
       scalar[at(i)] = access_of(code_.layout, at(i)) == Access::scalar;
     for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -120,11 +122,22 @@ class Compiler {
     sum.operands = std::move(products);
   }
 
+  // Single numbers first: their places then do not come between kernels that belong
+  // together.
+  void order_steps() {
+    for (const bool single : {true, false})
+      for (std::size_t s = 0; s < steps_.size(); ++s)
+        if (scalar_[at(code_.num_inputs) + s] == single) order_.push_back(s);
+    time_.resize(steps_.size());
+    for (std::size_t t = 0; t < order_.size(); ++t)
+      time_[order_[t]] = static_cast<int>(t);
+  }
+
   void find_last_uses() {
     last_use_.assign(types_.size(), -1);
-    for (std::size_t s = 0; s < steps_.size(); ++s) {
+    for (std::size_t s : order_) {
       if (steps_[s].taken_in) continue;
-      for (int v : steps_[s].operands) last_use_[at(v)] = static_cast<int>(s);
+      for (int v : steps_[s].operands) last_use_[at(v)] = time_[s];
     }
     for (const TileOutput& o : spec_.outputs)
       last_use_[at(o.value)] = static_cast<int>(spec_.steps.size());
@@ -209,20 +222,20 @@ class Compiler {
       if (std::find(s.operands.begin(), s.operands.begin() + static_cast<long>(i), v) !=
           s.operands.begin() + static_cast<long>(i))
         continue;
-      if (last_use_[at(v)] != static_cast<int>(step)) continue;
+      if (last_use_[at(v)] != time_[step]) continue;
       if (std::find(kept_.begin(), kept_.end(), v) != kept_.end()) continue;
       const bool same = size_of(type(v)) == size_of(s.dtype) && !scalar_[at(v)];
       if (same == same_size) release(entry_[at(v)]);
     }
   }
 
-  // The output this step may write at once, or -1.
-  int direct_output(int value, int step) const {
+  // The output a step may write at once at this time, or -1.
+  int direct_output(int value, int time) const {
     for (std::size_t o = 0; o < spec_.outputs.size(); ++o) {
       const TileOutput& out = spec_.outputs[o];
       if (out.value != value) continue;
       if (access_of(code_.layout, at(code_.num_inputs) + o) != Access::direct) continue;
-      if (out.in_place >= 0 && last_use_[at(out.in_place)] > step) continue;
+      if (out.in_place >= 0 && last_use_[at(out.in_place)] > time) continue;
       return static_cast<int>(o);
     }
     return -1;
@@ -245,6 +258,10 @@ class Compiler {
     const bool spread_all = s.products == 0 && a.call == nullptr && scalars != 0;
     if (spread_all) a.call = tile_kernel(s.op, operand, s.dtype);
     BT_INVARIANT(a.call != nullptr);
+    a.op = s.op;
+    a.dtype = s.dtype;
+    a.products = s.products;
+    a.scalars = spread_all ? 0 : scalars;
     std::vector<int> temporary;
     for (std::size_t i = 0; i < s.operands.size(); ++i) {
       a.operands[i] = entry_[at(s.operands[i])];
@@ -258,7 +275,7 @@ class Compiler {
   }
 
   void place_result(std::size_t step, int value, TileAction& a) {
-    const int out = a.single ? -1 : direct_output(value, static_cast<int>(step));
+    const int out = a.single ? -1 : direct_output(value, time_[step]);
     if (out < 0) {
       release_operands(step, true);
       a.result = new_slot();
@@ -334,13 +351,15 @@ class Compiler {
   const TileSpec& spec_;
   std::vector<InnerStep> steps_;
   TileCode code_;
-  std::vector<DType> types_;   // of all values
-  std::vector<int> last_use_;  // step, number of steps for outputs, -1 for none
-  std::vector<int> entry_;     // of the pointer table
-  std::vector<bool> scalar_;   // one element per block
-  std::vector<bool> written_;  // outputs a step writes itself
-  std::vector<int> kept_;      // inputs whose slot serves all blocks
-  std::vector<int> free_;      // slots
+  std::vector<DType> types_;        // of all values
+  std::vector<std::size_t> order_;  // of the steps
+  std::vector<int> time_;           // of a step in that order
+  std::vector<int> last_use_;       // time, number of steps for outputs, -1 for none
+  std::vector<int> entry_;          // of the pointer table
+  std::vector<bool> scalar_;        // one element per block
+  std::vector<bool> written_;       // outputs a step writes itself
+  std::vector<int> kept_;           // inputs whose slot serves all blocks
+  std::vector<int> free_;           // slots
 };
 
 }  // namespace
@@ -356,6 +375,7 @@ TileCode compile_tile(const TileSpec& spec) {
     block /= 2;
     code = Compiler(spec, block).compile();
   }
+  join_traces(code);
   return code;
 }
 

@@ -7,6 +7,7 @@
 #include "braintrace/run/tile_kernels.h"
 #include "braintrace/run/tile_layout_impl.h"
 #include "braintrace/run/tile_program.h"
+#include "braintrace/run/trace_kernels.h"
 
 namespace braintrace {
 
@@ -21,13 +22,32 @@ struct TileAction {
     gather,
     scatter,
     gather_pair,
-    scatter_pair
+    scatter_pair,
+    trace  // TileCode::traces[result]
   } kind = kernel;
   bool single = false;      // one element instead of a block
   std::size_t element = 0;  // bytes, for fill, gather and scatter
   TileKernel call = nullptr;
   int operands[4] = {0, 0, 0, 0};
   int result = 0, second = 0;
+  // What a kernel computes: op, or a sum with this many products; bit i: operand i is one
+  // number.
+  MicroOp op = MicroOp::copy;
+  DType dtype = DType::f32;
+  int products = 0;
+  unsigned scalars = 0;
+};
+
+// Kernels that are the update of a trace together (run/trace_kernels.h); entries of the
+// table.
+struct TileTrace {
+  TraceKernel call = nullptr;
+  int operands[kTraceOperands] = {};
+  int results[kTraceResults] = {};
+  // Two states read and written as pairs: the call for those that lie in turn; others
+  // are gathered before and scattered behind.
+  TraceKernel paired = nullptr;
+  TileAction gather = {}, scatter = {};
 };
 
 // An entry that points into an input or output and moves from block to block.
@@ -43,6 +63,7 @@ struct TileCode {
   std::vector<TilePlace> moving;
   std::vector<TileAction> once;     // gathers whose result serves all blocks
   std::vector<TileAction> actions;  // of each block, in order
+  std::vector<TileTrace> traces;
   double work_ns = 0;
 
   bool is_input(int entry) const { return entry < num_inputs; }
@@ -57,5 +78,8 @@ struct TileCode {
 };
 
 TileCode compile_tile(const TileSpec& spec);
+
+// Joins the kernels of trace updates among the actions.
+void join_traces(TileCode& code);
 
 }  // namespace braintrace

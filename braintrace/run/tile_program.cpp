@@ -146,7 +146,28 @@ class ChunkRunner {
       case TileAction::scatter_pair:
         scatter_pair(a, run);
         break;
+      case TileAction::trace:
+        update_trace(code_.traces[static_cast<std::size_t>(a.result)], run);
+        break;
     }
+  }
+
+  void update_trace(const TileTrace& t, TileLayout::Run run) {
+    const void* in[kTraceOperands];
+    void* out[kTraceResults];
+    for (int i = 0; i < kTraceOperands; ++i) in[i] = table_[t.operands[i]];
+    for (int i = 0; i < kTraceResults; ++i) out[i] = table_[t.results[i]];
+    const auto n = static_cast<std::size_t>(run.size);
+    if (t.paired == nullptr) return t.call(in, out, n);
+    const int *from = t.gather.operands, to[] = {t.scatter.result, t.scatter.second};
+    if (input(from[1]) - input(from[0]) == 4 && output(to[1]) - output(to[0]) == 4) {
+      in[0] = input(from[0]) + bytes_to(from[0], run.start);
+      out[0] = output(to[0]) + bytes_to(to[0], run.start);
+      return t.paired(in, out, n);
+    }
+    gather_pair(t.gather, run);
+    t.call(in, out, n);
+    scatter_pair(t.scatter, run);
   }
 
   const std::byte* input(int entry) const {

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the kernels of a block that are the update of a trace and joins them.
+#include <algorithm>
+#include <optional>
+
+#include "braintrace/run/tile_compile_impl.h"
+
+namespace braintrace {
+namespace {
+
+constexpr unsigned kSecondIsNumber = 2;
+
+class Joiner {
+ public:
+  explicit Joiner(TileCode& code) : code_(code) {}
+
+  void run() {
+    for (std::size_t last = 0; last < code_.actions.size(); ++last)
+      if (auto found = match(last)) last -= join(*found, last);
+  }
+
+ private:
+  // Actions of one trace, in order, and what replaces them.
+  struct Match {
+    TileTrace trace;
+    std::vector<std::size_t> members;        // the last one is where they join
+    std::optional<std::size_t> behind = {};  // an action that vanishes, too
+  };
+  // e' = t + u, by the place of its action.
+  struct Update {
+    std::size_t action;
+    TraceInput input;
+    int df, x, result;
+  };
+
+  const TileAction& action(std::size_t i) const { return code_.actions[i]; }
+  bool is_slot(int entry) const { return entry >= code_.slot_entry(0); }
+
+  bool is_kernel(std::size_t i, MicroOp op, int products, unsigned scalars) const {
+    const TileAction& a = action(i);
+    return a.kind == TileAction::kernel && !a.single && is_float(a.dtype) && a.op == op &&
+           a.products == products && a.scalars == scalars;
+  }
+  int num_operands(const TileAction& a) const {
+    if (a.kind == TileAction::trace) return 0;
+    if (a.kind == TileAction::gather_pair || a.kind == TileAction::scatter_pair) return 2;
+    if (a.kind != TileAction::kernel) return 1;
+    return a.products > 0 ? 2 * a.products + (a.products == 1 ? 1 : 0) : arity(a.op);
+  }
+  bool reads(std::size_t i, int entry) const {
+    const TileAction& a = action(i);
+    if (a.kind == TileAction::trace) {
+      const TileTrace& t = code_.traces[static_cast<std::size_t>(a.result)];
+      return std::find(t.operands, t.operands + kTraceOperands, entry) !=
+             t.operands + kTraceOperands;
+    }
+    const int* end = a.operands + num_operands(a);
+    return std::find(a.operands, end, entry) != end;
+  }
+  bool writes(std::size_t i, int entry) const {
+    const TileAction& a = action(i);
+    if (a.kind == TileAction::trace) {
+      const TileTrace& t = code_.traces[static_cast<std::size_t>(a.result)];
+      return std::find(t.results, t.results + kTraceResults, entry) !=
+             t.results + kTraceResults;
+    }
+    const bool pair =
+        a.kind == TileAction::gather_pair || a.kind == TileAction::scatter_pair;
+    return a.result == entry || (pair && a.second == entry);
+  }
+
+  // The action before `at` that made what lies in a slot.
+  std::optional<std::size_t> maker(int slot, std::size_t at) const {
+    if (!is_slot(slot)) return std::nullopt;
+    for (std::size_t i = at; i-- > 0;)
+      if (writes(i, slot)) return i;
+    return std::nullopt;
+  }
+
+  // t + u?
+  std::optional<Update> as_update(std::size_t i, int t) const {
+    const TileAction& a = action(i);
+    const int* in = a.operands;
+    if (is_kernel(i, MicroOp::add, 1, kSecondIsNumber) && in[2] == t && in[0] != t)
+      return Update{i, TraceInput::product, in[0], in[1], a.result};
+    for (const int side : {0, 1})
+      if (is_kernel(i, MicroOp::add, 0, side == 0 ? kSecondIsNumber : 1U) &&
+          in[side] == t)
+        return Update{i, TraceInput::number, in[1 - side], in[1 - side], a.result};
+    return std::nullopt;
+  }
+
+  // The only reader of t beside the action `last`: t's update.
+  std::optional<Update> update_of(std::size_t t, std::size_t last) const {
+    const int slot = action(t).result;
+    std::optional<Update> found;
+    for (std::size_t i = t + 1; i < code_.actions.size(); ++i) {
+      if (reads(i, slot) && i != last) {
+        if (found || i > last) return std::nullopt;
+        found = as_update(i, slot);
+        if (!found) return std::nullopt;
+      }
+      if (!writes(i, slot)) continue;
+      if (i < last) return std::nullopt;
+      break;
+    }
+    return found;
+  }
+
+  std::optional<Match> match(std::size_t last) const {
+    if (is_kernel(last, MicroOp::add, 1, 0)) return one_state(last);
+    if (is_kernel(last, MicroOp::add, 0, 0)) return two_states(last);
+    return std::nullopt;
+  }
+
+  // last: s t + sum
+  std::optional<Match> one_state(std::size_t last) const {
+    const TileAction& sum = action(last);
+    for (const int side : {0, 1}) {
+      const auto t = maker(sum.operands[side], last);
+      if (!t || !is_kernel(*t, MicroOp::mul, 0, 0)) continue;
+      const auto u = update_of(*t, last);
+      if (!u) continue;
+      const TileAction& product = action(*t);
+      const int e = product.operands[1];  // also where the kernel reads nothing
+      Match m{{.call = trace_kernel(sum.dtype, 1, u->input),
+               .operands = {e, product.operands[0], u->df, u->x, sum.operands[1 - side],
+                            sum.operands[2], e, e, e, e, e, e},
+               .results = {u->result, sum.result, sum.result}},
+              {*t, u->action, last}};
+      if (may_wait(m)) return m;
+    }
+    return std::nullopt;
+  }
+
+  // last: sum + (s1 t1 + s2 t2)
+  std::optional<Match> two_states(std::size_t last) const {
+    const TileAction& sum = action(last);
+    for (const int side : {0, 1}) {
+      const auto h = maker(sum.operands[side], last);
+      if (!h || !is_kernel(*h, MicroOp::add, 2, 0)) continue;
+      if (!is_read_only_by(last, action(*h).result, *h)) continue;
+      if (auto m = two_states(last, *h, sum.operands[1 - side])) return m;
+    }
+    return std::nullopt;
+  }
+
+  bool is_read_only_by(std::size_t reader, int slot, std::size_t from) const {
+    for (std::size_t i = from + 1; i < code_.actions.size(); ++i) {
+      if (i != reader && reads(i, slot)) return false;
+      if (i >= reader && writes(i, slot)) return true;
+    }
+    return true;
+  }
+
+  // The signals and traces in h = s1 t1 + s2 t2, and the states that make t1 and t2.
+  std::optional<Match> two_states(std::size_t last, std::size_t h, int sum) const {
+    int s[2];
+    std::size_t t[2];
+    for (int i = 0; i < 2; ++i) {
+      const int* pair = action(h).operands + 2 * i;
+      const auto second = maker(pair[1], h);
+      const bool turned = !second || !is_kernel(*second, MicroOp::add, 2, 0);
+      const auto made = maker(pair[turned ? 0 : 1], h);
+      if (!made || !is_kernel(*made, MicroOp::add, 2, 0)) return std::nullopt;
+      s[i] = pair[turned ? 1 : 0];
+      t[i] = *made;
+    }
+    const auto u1 = update_of(t[0], h), u2 = update_of(t[1], h);
+    if (!u1 || !u2 || t[0] == t[1] || u1->input != u2->input) return std::nullopt;
+    if (u1->input == TraceInput::product && u1->x != u2->x) return std::nullopt;
+    const int *a = action(t[0]).operands, *b = action(t[1]).operands;
+    if (a[1] != b[1] || a[3] != b[3]) return std::nullopt;
+    Match m{{.call = trace_kernel(action(last).dtype, 2, u1->input),
+             .operands = {a[1], a[3], a[0], a[2], b[0], b[2], u1->df, u2->df, u1->x, s[0],
+                          s[1], sum},
+             .results = {u1->result, u2->result, action(last).result}},
+            {t[0], t[1], u1->action, u2->action, h, last}};
+    std::sort(m.members.begin(), m.members.end());
+    if (!may_wait(m)) return std::nullopt;
+    pair(m, u1->input);
+    return m;
+  }
+
+  // Takes in the actions that read and write the states as pairs, when nobody else needs
+  // what they move.
+  void pair(Match& m, TraceInput input) const {
+    TileTrace& t = m.trace;
+    const auto in = maker(t.operands[0], m.members.front());
+    if (!in || action(*in).kind != TileAction::gather_pair) return;
+    const TileAction& gather = action(*in);
+    if (gather.result != t.operands[0] || gather.second != t.operands[1]) return;
+    const std::size_t last = m.members.back();
+    std::optional<std::size_t> out;
+    for (std::size_t i = *in + 1; i < code_.actions.size(); ++i) {
+      const TileAction& a = action(i);
+      const bool stores = i > last && !out && a.kind == TileAction::scatter_pair &&
+                          a.operands[0] == t.results[0] && a.operands[1] == t.results[1];
+      if (stores)
+        out = i;
+      else if (!is_member(m, i) && (i < last ? touches(i, gather.result, gather.second)
+                                             : spoils(i, gather, t, !out)))
+        return;
+    }
+    if (!out) return;
+    t.paired = paired_trace_kernel(input);
+    t.gather = gather;
+    t.scatter = action(*out);
+    m.members.insert(m.members.begin(), *in);
+    m.behind = *out;
+  }
+  bool touches(std::size_t i, int a, int b) const {
+    return reads(i, a) || reads(i, b) || writes(i, a) || writes(i, b);
+  }
+  // Does an action behind the update read what is moved, or (`early`) overwrite the new
+  // states before they are stored?
+  bool spoils(std::size_t i, const TileAction& gather, const TileTrace& t,
+              bool early) const {
+    const int *next = t.results, old[] = {gather.result, gather.second};
+    return reads(i, old[0]) || reads(i, old[1]) || reads(i, next[0]) ||
+           reads(i, next[1]) || (early && (writes(i, next[0]) || writes(i, next[1])));
+  }
+  static bool is_member(const Match& m, std::size_t i) {
+    return std::find(m.members.begin(), m.members.end(), i) != m.members.end();
+  }
+
+  // Nobody between a member and the last one touches what it reads or makes.
+  bool may_wait(const Match& m) const {
+    const std::size_t last = m.members.back();
+    for (const std::size_t member : m.members) {
+      const TileAction& a = action(member);
+      for (std::size_t i = member + 1; i < last; ++i) {
+        if (is_member(m, i)) continue;
+        if (reads(i, a.result) || writes(i, a.result)) return false;
+        for (int k = 0; k < num_operands(a); ++k)
+          if (writes(i, a.operands[k])) return false;
+      }
+    }
+    return true;
+  }
+
+  // How many actions vanish in front of the joined one.
+  std::size_t join(const Match& m, std::size_t last) {
+    TileAction joined{.kind = TileAction::trace,
+                      .result = static_cast<int>(code_.traces.size())};
+    code_.traces.push_back(m.trace);
+    code_.actions[last] = joined;
+    if (m.behind)
+      code_.actions.erase(code_.actions.begin() + static_cast<std::ptrdiff_t>(*m.behind));
+    for (std::size_t i = m.members.size() - 1; i-- > 0;)
+      code_.actions.erase(code_.actions.begin() +
+                          static_cast<std::ptrdiff_t>(m.members[i]));
+    return m.members.size() - 1;
+  }
+
+  TileCode& code_;
+};
+
+}  // namespace
+
+void join_traces(TileCode& code) { Joiner(code).run(); }
+
+}  // namespace braintrace

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include "braintrace/array/array.h"
+#include "braintrace/array/rng.h"
+#include "braintrace/run/thread_pool.h"
+#include "braintrace/run/tile_compile_impl.h"
+
+using namespace braintrace;
+
+namespace {
+
+constexpr std::int64_t kRows = 3, kColumns = 205;
+
+TileInput rows(DType t) { return {t, {kColumns, 1}}; }
+TileInput repeated_row(DType t) { return {t, {0, 1}}; }
+TileInput number_per_row(DType t) { return {t, {1, 0}}; }
+TileInput halves(DType t) { return {t, {2 * kColumns, 2}}; }
+
+// e, d, df, x, s, sum: the update of a trace in the memory of e, the sum in that of sum.
+TileSpec one_state(DType t, bool constant_df) {
+  const TileInput df = constant_df ? number_per_row(t) : repeated_row(t);
+  return {.loop = {kRows, kColumns},
+          .inputs = {rows(t), repeated_row(t), df, number_per_row(t), repeated_row(t),
+                     rows(t)},
+          .steps = {{MicroOp::mul, t, {1, 0}},
+                    {MicroOp::mul, t, {3, 2}},
+                    {MicroOp::add, t, {6, 7}},
+                    {MicroOp::mul, t, {4, 6}},
+                    {MicroOp::add, t, {5, 9}}},
+          .outputs = {{8, {kColumns, 1}, 0}, {10, {kColumns, 1}, 5}}};
+}
+
+// e1, e2, d11, d12, d21, d22, df1, df2, x, s1, s2, sum
+TileSpec two_states(DType t, bool in_turn, bool constant_df) {
+  const TileInput e = in_turn ? halves(t) : rows(t);
+  const TileInput df = constant_df ? number_per_row(t) : repeated_row(t), d = rows(t);
+  TileSpec spec{.loop = {kRows, kColumns},
+                .inputs = {e, e, d, d, d, d, df, df, number_per_row(t), d, d, rows(t)},
+                .steps = {},
+                .outputs = {}};
+  const auto step = [&](MicroOp op, int a, int b) {
+    spec.steps.push_back({op, t, {a, b}});
+    return static_cast<int>(spec.inputs.size() + spec.steps.size()) - 1;
+  };
+  const auto block = [&](int d1, int d2) {
+    const int a = step(MicroOp::mul, d1, 0), b = step(MicroOp::mul, d2, 1);
+    return step(MicroOp::add, a, b);
+  };
+  const int t1 = block(2, 3), t2 = block(4, 5);
+  const int u1 = step(MicroOp::mul, 8, 6), u2 = step(MicroOp::mul, 8, 7);
+  const int next1 = step(MicroOp::add, t1, u1), next2 = step(MicroOp::add, t2, u2);
+  const int h1 = step(MicroOp::mul, 9, t1), h2 = step(MicroOp::mul, 10, t2);
+  const int sum = step(MicroOp::add, 11, step(MicroOp::add, h1, h2));
+  spec.outputs = {{next1, e.strides, 0}, {next2, e.strides, 1}, {sum, {kColumns, 1}, 11}};
+  return spec;
+}
+
+template <class T>
+std::vector<T> drawn(std::size_t n, std::uint64_t seed) {
+  std::vector<T> out(n);
+  for (std::size_t i = 0; i < n; ++i)
+    out[i] = static_cast<T>(2 * uniform_at(rng_key(seed), i) - 1);
+  return out;
+}
+
+// The element of an operand at a position.
+std::size_t place(const Ints& strides, std::int64_t r, std::int64_t c) {
+  return static_cast<std::size_t>(r * strides[0] + c * strides[1]);
+}
+
+// Runs the chain on memory in which e2 follows e1 by `apart` elements, and checks it
+// against the same steps element by element.
+template <class T>
+void check(const TileSpec& spec, int states, std::size_t apart) {
+  const std::size_t room = 4 * kRows * kColumns;
+  std::vector<std::vector<T>> memory;
+  std::vector<T*> at;
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i)
+    memory.push_back(drawn<T>(room, i));
+  for (auto& m : memory) at.push_back(m.data());
+  if (states == 2) at[1] = at[0] + apart;
+  std::vector<std::vector<T>> want(spec.outputs.size());
+  for (std::int64_t r = 0; r < kRows; ++r)
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      std::vector<T> v;
+      for (std::size_t i = 0; i < spec.inputs.size(); ++i)
+        v.push_back(at[i][place(spec.inputs[i].strides, r, c)]);
+      for (const TileStep& s : spec.steps) {
+        const T a = v[static_cast<std::size_t>(s.operands[0])];
+        const T b = v[static_cast<std::size_t>(s.operands[1])];
+        v.push_back(s.op == MicroOp::mul ? a * b : a + b);
+      }
+      for (std::size_t o = 0; o < want.size(); ++o)
+        want[o].push_back(v[static_cast<std::size_t>(spec.outputs[o].value)]);
+    }
+  std::vector<const void*> in(at.begin(), at.end());
+  std::vector<void*> out;
+  for (const TileOutput& o : spec.outputs)
+    out.push_back(at[static_cast<std::size_t>(o.in_place)]);
+  ThreadPool pool(1);
+  TileProgram(spec).run(in, out, pool);
+  for (std::size_t o = 0; o < want.size(); ++o) {
+    std::size_t k = 0;
+    for (std::int64_t r = 0; r < kRows; ++r)
+      for (std::int64_t c = 0; c < kColumns; ++c)
+        REQUIRE(static_cast<const T*>(out[o])[place(spec.outputs[o].strides, r, c)] ==
+                want[o][k++]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the update of a trace and its sum are one action with the bits of many") {
+  for (const bool constant_df : {false, true}) {
+    CAPTURE(constant_df);
+    const TileSpec f32 = one_state(DType::f32, constant_df);
+    CHECK(compile_tile(f32).actions.size() == (constant_df ? 2 : 1));
+    CHECK(compile_tile(f32).traces.size() == 1);
+    check<float>(f32, 1, 0);
+    check<double>(one_state(DType::f64, constant_df), 1, 0);
+  }
+}
+
+TEST_CASE("two states of a trace that lie in turn are one action with the bits of many") {
+  for (const bool constant_df : {false, true}) {
+    CAPTURE(constant_df);
+    const TileSpec in_turn = two_states(DType::f32, true, constant_df);
+    const TileCode code = compile_tile(in_turn);
+    CHECK(code.actions.size() == (constant_df ? 3 : 1));
+    REQUIRE(code.traces.size() == 1);
+    CHECK((code.traces[0].paired != nullptr));
+    check<float>(in_turn, 2, 1);
+    check<float>(in_turn, 2, 2 * kRows * kColumns);  // far apart all the same
+  }
+}
+
+TEST_CASE("two states of a trace with memory of their own are one action") {
+  const TileSpec spec = two_states(DType::f64, false, false);
+  REQUIRE(compile_tile(spec).traces.size() == 1);
+  CHECK((compile_tile(spec).traces[0].paired == nullptr));
+  check<double>(spec, 2, kRows * kColumns);
+}
+
+TEST_CASE("a product somebody else reads is not taken into the update of a trace") {
+  TileSpec spec = one_state(DType::f32, false);
+  spec.outputs.push_back({6, {kColumns, 1}, -1});
+  CHECK(compile_tile(spec).traces.empty());
+}
