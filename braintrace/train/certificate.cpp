@@ -234,6 +234,7 @@ class Certifier {
 
 CertificateData Learner::certificate(const std::vector<Array>& sequences,
                                      const TracedFn& loss, std::int64_t window) {
+  const auto mine = claim("certificate");
   BT_REQUIRE_KIND(!options().vmap, ErrorKind::not_supported,
                   "certificate: not available under vmap");
   return Certifier(*this, sequences, loss).run(window);

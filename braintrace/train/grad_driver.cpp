@@ -105,7 +105,7 @@ class GradDriver::GivenModulators {
     if (!given_) return;
     learner_.rule->modulator = type_;
     learner_.rule_inputs.erase("modulator");
-    if (type_) learner_.rule_inputs["modulator"] = std::move(standing_);
+    if (standing_) learner_.rule_inputs["modulator"] = std::move(*standing_);
   }
   GivenModulators(const GivenModulators&) = delete;
   GivenModulators& operator=(const GivenModulators&) = delete;
@@ -117,8 +117,8 @@ class GradDriver::GivenModulators {
  private:
   const std::optional<Array>& given_;
   Learner::Impl& learner_;
-  std::optional<Type> type_;  // of the standing one
-  Array standing_;
+  std::optional<Type> type_;       // of the standing one
+  std::optional<Array> standing_;  // an Array of its own would allocate
 };
 
 void GradDriver::set_mask(const std::optional<Array>& mask) {

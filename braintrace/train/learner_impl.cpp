@@ -245,6 +245,9 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
       multi || window.carry || steps < window.length || !can_end_without_traces(*rule);
   const std::uint64_t key = mixed(loss.key, {7, static_cast<std::uint64_t>(steps), carry,
                                              fresh, window.gradient, window.signals});
+  // Found without allocating; an entry whose program failed to compile is empty.
+  if (const auto it = programs.find(key); it != programs.end() && it->second)
+    return it->second;
   return cached(key, [&] {
     if (multi)
       return assemble(*rule, windowed(loss.program, steps),

@@ -58,6 +58,14 @@ TEST_CASE("a learner that one thread uses refuses another one") {
     CHECK(refusal([&] { c.learner.step({args[0]}); }).starts_with("learner.step: "));
     CHECK(refusal([&] { c.learner.reset_state(); }).starts_with("reset_state: "));
     CHECK(refusal([&] { c.learner.etraces(); }).starts_with("etraces: "));
+    const std::vector<Array> data = {ones({5, 3}), ones({5, 4})};
+    CHECK(refusal([&] {
+            c.learner.etrace_grad(data, c.loss());
+          }).starts_with("etrace_grad: "));
+    CHECK(refusal([&] { c.learner.etrace_evolve({data[0]}); }).starts_with("etrace_evol"));
+    CHECK(refusal([&] {
+            c.learner.certificate(data, c.loss(), 2);
+          }).starts_with("certificate: "));
     CHECK(refusal([&] {
             prepared.grad({ones({5, 3}), ones({5, 4})});
           }).starts_with("PreparedGrad: "));

@@ -58,6 +58,7 @@ class AskedOnce {
 
 GradResult Learner::etrace_grad(const std::vector<Array>& sequences, const TracedFn& loss,
                                 const GradOptions& options) {
+  const auto mine = claim("etrace_grad");
   const std::int64_t length = common_length(sequences, "etrace_grad");
   GradDriver driver(*this, loss, options, length);
   GradResult result;
@@ -73,6 +74,7 @@ GradResult Learner::etrace_grad(const std::vector<Array>& sequences, const Trace
 
 GradResult Learner::etrace_grad(const SequenceSource& source, const TracedFn& loss,
                                 const GradOptions& options) {
+  const auto mine = claim("etrace_grad");
   check(source, "etrace_grad");
   GradDriver driver(*this, loss, options, source.length);
   AskedOnce ask(source);
@@ -108,6 +110,7 @@ GradResult Learner::etrace_grad(const Array& xs, const Array& ys, const PairLoss
 
 std::vector<Array> Learner::etrace_evolve(const std::vector<Array>& sequences,
                                           const EvolveOptions& options) {
+  const auto mine = claim("etrace_evolve");
   const std::int64_t length = common_length(sequences, "etrace_evolve");
   const std::int64_t chunk = checked_chunk(options.chunk_size, length, "etrace_evolve");
   BT_REQUIRE(chunk == 1 || !this->options().vmap,
@@ -132,6 +135,7 @@ std::vector<Array> Learner::etrace_evolve(const std::vector<Array>& sequences,
 }
 
 void Learner::etrace_evolve(const SequenceSource& source) {
+  const auto mine = claim("etrace_evolve");
   check(source, "etrace_evolve");
   for (std::int64_t t = 0; t < source.length; ++t) step(source.at(t));
 }
