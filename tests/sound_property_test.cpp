@@ -13,9 +13,9 @@ namespace {
 
 // Unoptimised builds check a sample.
 #ifdef NDEBUG
-constexpr std::int64_t kModels = 600, kModelsOfRules = 40;
+constexpr std::int64_t kModels = 1000, kModelsOfRules = 40;
 #else
-constexpr std::int64_t kModels = 60, kModelsOfRules = 4;
+constexpr std::int64_t kModels = 100, kModelsOfRules = 4;
 #endif
 
 SoundSubject subject_of(RandomModel& m, std::int64_t steps) {
