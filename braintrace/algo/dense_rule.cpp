@@ -2,8 +2,10 @@
 #include "braintrace/algo/dense_rule.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "braintrace/ir/builder.h"
 #include "braintrace/ops/axis.h"
 #include "braintrace/ops/calculus.h"
 #include "braintrace/transforms/lanes.h"
@@ -11,9 +13,12 @@
 namespace braintrace {
 namespace {
 
+constexpr std::int64_t kSmallShare = 8;
+
 // D (*V, S, S) times E (*leaf, *V, S), position by position.
 Value by_position(const Value& d, const Value& eps) {
   const std::int64_t v = d.rank() - 2, lead = eps.rank() - v - 1;
+  if (d.dim(v) == 1) return eps * reshape(d, removed(d.shape(), v));
   DotDims dims{.lhs_contract = {v + 1}, .rhs_contract = {eps.rank() - 1}};
   Ints back;  // from (*V, S, *leaf)
   for (std::int64_t k = 0; k < lead; ++k) back.push_back(v + 1 + k);
@@ -91,6 +96,20 @@ Values DenseRule::inputs_of(const StepTerms& t, const Entry& e) const {
 Value DenseRule::instant(const StepTerms& t, const Entry& e) const {
   const Values in = inputs_of(t, e);
   return sensitivities(writer(e).leaf_program(e.leaf), in, in.size() - 1)[0];
+}
+
+Value DenseRule::instant_led_on(const StepTerms& t, const Entry& e,
+                                const Value& p) const {
+  const Graph program = writer(e).leaf_program(e.leaf);
+  const auto builder = Builder::create();
+  const Value led = builder->input(p.type());
+  Values in;
+  for (const Type& type : program.input_types()) in.push_back(builder->input(type));
+  const Value out = times_blocks(led, inline_graph(program, in)[0]);
+  const Graph whole = builder->finish(std::vector{out});
+  Values given = inputs_of(t, e);
+  given.insert(given.begin(), p);
+  return sensitivities(whole, given, given.size() - 1)[0];
 }
 
 std::optional<Value> DenseRule::carried(StepTerms& t, const Entry& e,
@@ -174,6 +193,49 @@ WindowForm DenseRule::window_form() const {
     return writer(e).group().descent != nullptr;
   });
   return own_leak || whole || loops ? WindowForm::per_step : WindowForm::credit;
+}
+
+bool DenseRule::rolls_to_exit() const {
+  std::map<std::size_t, std::int64_t> between;  // by relation
+  std::int64_t traces = 0;
+  for (const Entry& e : entries_) {
+    const HiddenGroup& g = writer(e).group();
+    between[e.relation] =
+        writer(e).y_type().size() * num_elements(g.varshape()) * g.num_state();
+    traces += e.type.size();
+  }
+  std::int64_t total = 0;
+  for (const auto& [relation, size] : between) total += size;
+  return kSmallShare * total > traces;
+}
+
+std::vector<Value> DenseRule::moved(StepTerms&, const ToExit& m,
+                                    const std::vector<Value>& before) const {
+  std::vector<Value> out = before;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& e = entries_[i];
+    const auto g = static_cast<std::size_t>(writer(e).group().index);
+    const Value eps = loaded(before[i], e);
+    out[i] = m.plain[g] ? by_position(*m.plain[g], eps) : zeros_like(eps);
+    if (!filtered()) continue;
+    const std::size_t f = entries_.size() + i;
+    const Value kept = loaded(before[f], e) * m.kept;
+    out[f] = m.filtered[g] ? kept + by_position(*m.filtered[g], eps) : kept;
+  }
+  return out;
+}
+
+std::vector<Value> DenseRule::arrived(StepTerms& t, const ToExit& m) const {
+  std::vector<Value> out;
+  for (const bool filter : {false, true}) {
+    if (filter && !filtered()) break;
+    for (const Entry& e : entries_) {
+      const auto g = static_cast<std::size_t>(writer(e).group().index);
+      const std::optional<Value>& p = filter ? m.filtered[g] : m.plain[g];
+      out.push_back(p ? instant_led_on(t, e, *p) : zeros_of(e.type));
+    }
+  }
+  return out;
 }
 
 std::vector<Value> DenseRule::credit(StepTerms& t, const GroupSignals& r) const {

@@ -33,8 +33,12 @@ class DenseRule : public LearningRule {
   LeafGradients entry(StepTerms& t, const GroupSignals& lambda,
                       const GroupSignals& filtered,
                       const std::vector<Value>& before) const override;
-  // One sensitivity per step of a window would not fit where one for all does.
-  bool rolls_to_exit() const override { return true; }
+  // Where what lies between op and group is larger than a trace, keeping it for every
+  // step of a window would not fit.
+  bool rolls_to_exit() const override;
+  std::vector<Value> moved(StepTerms& t, const ToExit& m,
+                           const std::vector<Value>& before) const override;
+  std::vector<Value> arrived(StepTerms& t, const ToExit& m) const override;
 
  private:
   struct Entry {
@@ -46,6 +50,8 @@ class DenseRule : public LearningRule {
   const RelationWriter& writer(const Entry& e) const;
   Values inputs_of(const StepTerms& t, const Entry& e) const;  // of its leaf program
   Value instant(const StepTerms& t, const Entry& e) const;
+  // P times it, P (*varshape, S, S): the product is taken before the sensitivity grows.
+  Value instant_led_on(const StepTerms& t, const Entry& e, const Value& p) const;
   // R E; nullopt: nothing is carried.
   std::optional<Value> carried(StepTerms& t, const Entry& e, const Value& eps) const;
   void contract(LeafGradients& out, const GroupSignals& signals, const Entry& e,

@@ -37,8 +37,11 @@ Value by_reverse(const Graph& g, const Values& inputs, std::size_t input,
     const VjpResult r = vjp_values(g, active, inputs, ct);
     return Values{materialize(r.cotangents[input], in)};
   });
-  const Value flat = transpose(reshape(rows[0], {out.size(), in.size()}), {1, 0});
-  return reshape(flat, in_front(in.shape, out.shape));
+  // Axes keep their names where they can, so that sums over other axes find the product.
+  Ints order;
+  for (std::int64_t a = 0; a < in.rank(); ++a) order.push_back(out.rank() + a);
+  for (std::int64_t a = 0; a < out.rank(); ++a) order.push_back(a);
+  return transpose(reshape(rows[0], in_front(out.shape, in.shape)), order);
 }
 
 }  // namespace
