@@ -62,7 +62,8 @@ TEST_CASE("a learner that one thread uses refuses another one") {
     CHECK(refusal([&] {
             c.learner.etrace_grad(data, c.loss());
           }).starts_with("etrace_grad: "));
-    CHECK(refusal([&] { c.learner.etrace_evolve({data[0]}); }).starts_with("etrace_evol"));
+    CHECK(
+        refusal([&] { c.learner.etrace_evolve({data[0]}); }).starts_with("etrace_evol"));
     CHECK(refusal([&] {
             c.learner.certificate(data, c.loss(), 2);
           }).starts_with("certificate: "));
