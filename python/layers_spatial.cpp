@@ -60,6 +60,7 @@ template <int N>
 Made make_batch_norm(Reader& r) {
   const Shape in = r.shape("in_size");
   BatchNormOptions o;
+  r.take("feature_axis", o.feature_axis);
   r.take("epsilon", o.epsilon);
   r.take("momentum", o.momentum);
   r.take("affine", o.affine);

@@ -38,13 +38,13 @@ Value glu(const Value& x, std::int64_t axis = -1);  // first half * s(second hal
 Value hard_shrink(const Value& x, double lambda = 0.5);  // 0 where |x| <= lambda
 Value hard_sigmoid(const Value& x);                      // clamp(x + 3, 0, 6) / 6
 Value hard_swish(const Value& x);                        // x hard_sigmoid(x)
-Value hard_tanh(const Value& x, double low = -1, double high = 1);
+Value hard_tanh(const Value& x, double low = -1, double high = 1);  // clamp(x, low, high)
 Value leaky_relu(const Value& x, double slope = 0.01);
 Value log_sigmoid(const Value& x);
-Value mish(const Value& x);  // x tanh(softplus(x))
-Value relu6(const Value& x);
-Value selu(const Value& x);
-Value silu(const Value& x);                              // x s(x)
+Value mish(const Value& x);   // x tanh(softplus(x))
+Value relu6(const Value& x);  // clamp(x, 0, 6)
+Value selu(const Value& x);   // 1.0507 x, below 0: 1.0507 * 1.6733 (exp(x) - 1)
+Value silu(const Value& x);   // x s(x)
 Value soft_shrink(const Value& x, double lambda = 0.5);  // x moved to 0 by lambda
 Value soft_sign(const Value& x);                         // x / (1 + |x|)
 Value softmin(const Value& x, std::int64_t axis = -1);   // softmax(-x)

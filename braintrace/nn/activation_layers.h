@@ -63,6 +63,7 @@ using SoftShrink = PointwiseWith<soft_shrink, double>;        // lambda
 using Softmax = PointwiseWith<softmax, std::int64_t>;         // axis
 using Softmin = PointwiseWith<softmin, std::int64_t>;         // axis
 
+// x where it lies in [low, high], the nearer bound elsewhere.
 class HardTanh : public Module {
  public:
   explicit HardTanh(double low = -1, double high = 1);

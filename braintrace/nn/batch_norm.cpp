@@ -10,7 +10,14 @@
 namespace braintrace::nn {
 namespace {
 
-// [1, .., 1, C], after checking sizes and options.
+// From the front.
+std::size_t feature_axis(const BatchNormOptions& o, std::size_t rank) {
+  const std::int64_t axis = o.feature_axis;
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank)
+                                           : axis);
+}
+
+// in_size with 1 for all but the features, after checking sizes and options.
 Shape statistics_shape(int n, const Shape& in_size, const BatchNormOptions& o) {
   const std::string who = fmt::format("BatchNorm{}d", n);
   BT_REQUIRE(
@@ -24,8 +31,12 @@ Shape statistics_shape(int n, const Shape& in_size, const BatchNormOptions& o) {
              fmt::format("{}: momentum must lie in [0, 1], got {}", who, o.momentum));
   BT_REQUIRE(o.track_running_stats || !o.affine,
              fmt::format("{}: affine needs track_running_stats", who));
+  const std::size_t axis = feature_axis(o, in_size.size());
+  BT_REQUIRE(axis < in_size.size(),
+             fmt::format("{}: feature_axis must be an axis of in_size {}, got {}", who,
+                         to_string(in_size), o.feature_axis));
   Shape shape(in_size.size(), 1);
-  shape.back() = in_size.back();
+  shape[axis] = in_size[axis];
   return shape;
 }
 
@@ -51,15 +62,25 @@ BatchNorm<N>::BatchNorm(Shape in_size, BatchNormOptions options)
 }
 
 template <int N>
+Ints BatchNorm<N>::reduced_axes(std::int64_t rank) const {
+  const auto lead = rank - static_cast<std::int64_t>(in_size_.size());
+  Ints axes = iota_ints(rank);
+  axes.erase(axes.begin() + lead +
+             static_cast<std::ptrdiff_t>(feature_axis(options_, in_size_.size())));
+  return axes;
+}
+
+template <int N>
 Value BatchNorm<N>::update(Value x) {
   internal::require_ends_with(fmt::format("BatchNorm{}d", N), x, in_size_);
   if (!options_.track_running_stats) return x;
   Value m = running_mean.value();
   Value v = running_var.value();
   if (training()) {
+    const bool last = feature_axis(options_, in_size_.size()) + 1 == in_size_.size();
+    const ReduceOptions over{.axes = reduced_axes(x.rank()), .keepdims = !last};
     const Moments sample = x.rank() == 1 ? Moments{x, zeros_like(x)}
-                                         : moments(x, {.axes = iota_ints(x.rank() - 1)},
-                                                   options_.use_fast_variance);
+                                         : moments(x, over, options_.use_fast_variance);
     const double kept = options_.momentum;
     const Shape shape = m.shape();
     running_mean.set(kept * m + (1 - kept) * reshape(sample.mean, shape));

@@ -6,6 +6,7 @@
 namespace braintrace::nn {
 
 struct BatchNormOptions {
+  std::int64_t feature_axis = -1;  // of in_size
   double epsilon = 1e-5;
   double momentum = 0.99;
   bool affine = true;               // needs track_running_stats
@@ -13,13 +14,13 @@ struct BatchNormOptions {
   bool use_fast_variance = false;   // norm.h, moments
 };
 
-// Training: m, v = mean and population variance of x over all axes but the last, and
+// Training: m, v = mean and population variance of x over all axes but the features', and
 // running = momentum running + (1 - momentum) (m, v). Otherwise m, v = running.
 // y = (x - m) / sqrt(v + epsilon) scale + bias.
 // x (..., *spatial, C) with N spatial axes. Training mixes the samples of a batch, which
 // the compiler counts as a mixing op.
 // Parameter 'weight' with leaves scale and bias; states 'running_mean' and 'running_var';
-// all [1, .., 1, C].
+// all as in_size with 1 for the other axes.
 template <int N>
 class BatchNorm : public Module {
  public:
@@ -32,6 +33,7 @@ class BatchNorm : public Module {
  private:
   Shape in_size_;
   BatchNormOptions options_;
+  Ints reduced_axes(std::int64_t rank) const;
 };
 
 using BatchNorm0d = BatchNorm<0>;

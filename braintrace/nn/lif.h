@@ -52,7 +52,9 @@ struct LIFRefOptions {
   double tau_ref = 5;
 };
 
-// LIF that stays at its reset potential until tau_ref has passed since its last spike.
+// LIF that keeps its potential until tau_ref has passed since its last spike:
+// V' = V where since_spike < tau_ref, else as LIF; since_spike' = 0 at a spike, else
+// since_spike + dt.
 // States: V; since_spike (ms, short term, not differentiated).
 class LIFRef : public LIF {
  public:

@@ -80,11 +80,13 @@ void require_last_axis(LayerSpec& l, const char* option) {
 
 template <int N>
 std::unique_ptr<Module> make_batch_norm(LayerSpec& l) {
-  require_last_axis(l, "feature_axis");
+  const Ints axis = l.args.integers("feature_axis", {-1});
+  if (axis.size() != 1) l.args.refuse("feature_axis", "one axis");
   const BatchNormOptions usual;
   return std::make_unique<BatchNorm<N>>(
       l.args.sizes("in_size"),
-      BatchNormOptions{.epsilon = l.args.number("epsilon", usual.epsilon),
+      BatchNormOptions{.feature_axis = axis[0],
+                       .epsilon = l.args.number("epsilon", usual.epsilon),
                        .momentum = l.args.number("momentum", usual.momentum),
                        .affine = l.args.flag("affine", usual.affine),
                        .track_running_stats =

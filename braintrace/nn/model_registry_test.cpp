@@ -207,7 +207,7 @@ TEST_CASE("malformed model texts are refused") {
       R"({"kind": "layer", "class": "Linear", "args": {"in_size": 1, "out_size": 1, "b_init": "one"}})",
       R"({"kind": "layer", "class": "Linear", "args": {"in_size": 1, "out_size": 1, "speed": null}})",
       R"({"kind": "layer", "class": "GRUCell", "args": {"in_size": [1, 2], "out_size": 1}})",
-      R"({"kind": "layer", "class": "BatchNorm0d", "args": {"in_size": 1, "feature_axis": 0}})",
+      R"({"kind": "layer", "class": "BatchNorm0d", "args": {"in_size": 1, "feature_axis": 1}})",
       R"({"kind": "sparse_ring", "n_in": 1, "n_rec": 2})",
       R"({"kind": "sparse_ring", "n_in": 1, "n_rec": 2, "constants": {"csr_dense_mask": 1}})",
       R"({"kind": "tied", "n_rec": 99999999999})",

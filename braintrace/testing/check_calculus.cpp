@@ -130,16 +130,16 @@ void check_calculus(Checked& k) {
   const auto count = std::count(active.begin(), active.end(), true);
   if (count == 0) return;
   double worst_jvp = 0, worst_vjp = 0;
-  bool reversible = true;
+  bool refused = false;
   const auto run = [&](const std::vector<bool>& which, std::size_t input) {
     const Direction d = direction(k, which);
     const std::vector<Array> tangents = check_jvp(k, d, input, worst_jvp);
-    if (!reversible) return;
+    if (refused) return;
     try {
       worst_vjp = std::max(worst_vjp, check_vjp(k, d, input, tangents));
     } catch (const UserError& e) {
-      if (e.kind() != ErrorKind::not_supported) throw;
-      reversible = false;
+      if (k.c.reversible || e.kind() != ErrorKind::not_supported) throw;
+      refused = true;
     }
   };
   for (std::size_t i = 0; i < active.size(); ++i) {
@@ -149,8 +149,9 @@ void check_calculus(Checked& k) {
   }
   if (count > 1) run(active, kAllInputs);
   note(k, "jvp", worst_jvp);
-  if (reversible) note(k, "vjp", worst_vjp);
-  if (!reversible) k.notes += "  vjp refused";
+  if (k.c.reversible) return note(k, "vjp", worst_vjp);
+  if (!refused) fail(k, "reverse mode was not refused, though the case says so");
+  k.notes += "  vjp refused";
 }
 
 }  // namespace braintrace::testing::internal

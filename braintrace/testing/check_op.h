@@ -31,6 +31,7 @@ struct OpCase {
   std::vector<Array> inputs;           // floats in f64
   std::vector<HandPoint> expect = {};  // checked to tol::f64
   bool differentiable = true;          // false: all output tangents must be absent
+  bool reversible = true;              // false: reverse mode must be refused
   std::vector<bool> active = {};       // inputs to differentiate; default: all f64 ones
   bool check_batch = true;
   bool check_positions = true;
