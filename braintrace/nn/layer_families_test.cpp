@@ -136,8 +136,10 @@ TEST_CASE("dropping channels of lines and volumes drops whole ones and refuses")
   };
   Dropout1d line(0.5);
   check_whole(line, {6, 4}, 4);
+  check_module(line, testing::steps_of(uniform({2, 3, 4}, 1, 2)));
   Dropout3d volume(0.5);
   check_whole(volume, {2, 2, 2, 4}, 4);
+  check_module(volume, testing::steps_of(uniform({2, 2, 1, 2, 2}, 1, 2)));
   CHECK(refusal([] { Dropout1d(0); }).starts_with("Dropout1d: keep_prob must lie"));
   CHECK(refusal([] { Dropout3d(1.5); }).starts_with("Dropout3d: keep_prob must lie"));
 }
