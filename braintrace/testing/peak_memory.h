@@ -8,7 +8,7 @@ namespace braintrace::testing {
 // Peak resident size since the last reset_peak(), in bytes; nullopt where the system does
 // not tell.
 std::optional<double> peak_bytes();
-// False where the system does not let us.
+// False where the system does not let us, and under sanitizers.
 bool reset_peak();
 
 }  // namespace braintrace::testing
