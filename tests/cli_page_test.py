@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report page in a real browser: headless Chromium, driven through chromedriver.
 
-Usage: page_test.py PROGRAM [FOLDER]   (FOLDER: keep pages and screenshots there)
+Usage: cli_page_test.py PROGRAM [FOLDER]   (FOLDER: keep pages and screenshots there)
 A missing browser is a failure.
 """
 import base64
