@@ -9,6 +9,8 @@ import re
 import sys
 from pathlib import Path
 
+import docs_models_reference
+
 MARK = "<!-- Below: tests/docs_nn_reference.py, from the headers. -->\n"
 # Headers in the order of the page; those without a place here follow under "Building blocks".
 PARTS = {
@@ -71,6 +73,8 @@ def reference(root):
         for name in names or list(left):
             found = list(entries(left.pop(name)))
             out += found + [""] if found and found[-1].startswith("*") else found
+    out.append("\n## Kinds of models\n")
+    out.append(docs_models_reference.table(root))
     return "\n".join(out).rstrip() + "\n"
 
 

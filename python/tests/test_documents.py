@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python blocks of the documents and the example programs run."""
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import braintrace_cpp as bt
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +46,44 @@ def test_examples_run(path):
         assert "Number of hidden groups: 2" in done.stdout
         assert "Paths: [('rnn', 'h')]" in done.stdout
         assert "('conv', 'weight')" in done.stdout
+
+
+KINDS = dict(re.findall(r"^\| `(\w+)` \| [^|]* \| ([^|]*) \|$",
+                        (ROOT / "docs/nn.md").read_text().split("## Kinds of models")[1], re.M))
+VALUES = {"tau_syn": 3.0, "leak": 0.5, "n_rec": 6, "dims": 1, "layer": "Linear"}
+CONSTANTS = {"tau_I2_ms": np.full(6, 50.0), "csr_dense_mask": np.eye(6)}
+
+
+def described(kind):
+    """A model of the kind with every option its row has."""
+    model = {"kind": kind, "constants": {}}
+    for name, default in re.findall(r"`([\w.]+)`(?: = ([^,|]+))?", KINDS[kind]):
+        if name.startswith("constants."):
+            constant = name.split(".")[1]
+            a = CONSTANTS.get(constant, np.ones(1))
+            model["constants"][constant] = {"shape": a.shape, "data": a.ravel().tolist()}
+        elif default.strip() in ("", "..."):
+            model[name] = VALUES.get(name, 4)
+        else:
+            model[name] = json.loads(default if re.match(r"[-\d.]|true|false", default)
+                                     else f'"{default.strip()}"')
+    if kind == "linear_rnn":
+        del model["groups"]  # of another layer
+    return model
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"sequential", "layer"}))
+def test_every_kind_takes_the_options_of_its_row(kind):
+    bt.nn.init_all_states(bt.nn.build_model(json.dumps(described(kind))))
+
+
+def test_every_kind_has_a_row_with_the_options_recorded_runs_use():
+    assert set(KINDS) == set(bt.nn.model_kinds())
+    for path in sorted((ROOT / "tests/goldens").glob("*.json")):
+        with path.open() as file:
+            model = json.load(file).get("model", {})
+        for name in model.keys() - {"kind", "dt_ms", "constants"}:
+            assert f"`{name}`" in KINDS[model["kind"]], (path.name, name)
 
 
 def test_the_documents_and_examples_are_found():
