@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = min(max(x, low), high), element by element. A NaN in x stays; NaN bounds do
-// nothing.
+// y = min(max(x, low), high), element by element. NaN if any of the three is.
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
 
@@ -14,8 +13,9 @@ void eval(const Kernel& k) {
     const T* high = k.in[2].data<T>();
     T* y = k.out[0].mutable_data<T>();
     for (std::int64_t i = 0, n = k.out[0].size(); i < n; ++i) {
-      const T raised = x[i] < low[i] ? low[i] : x[i];
-      y[i] = raised > high[i] ? high[i] : raised;
+      const T l = low[i], h = high[i];
+      const T raised = x[i] < l || l != l ? l : x[i];
+      y[i] = raised > h || h != h ? h : raised;
     }
   });
 }

@@ -30,6 +30,12 @@ TEST_CASE("clamp keeps NaN and bounds infinity") {
   CHECK(clamp(x, -1, 1).array() == array({kNan, -1, 1}, DType::f64));
 }
 
+TEST_CASE("a NaN bound of clamp gives NaN, as in numpy") {
+  const Array x = array({0, 0, 5, -5}, DType::f64), none = full({4}, kNan, DType::f64);
+  CHECK(clamp(x, none, 1).array() == none);
+  CHECK(clamp(x, -1, none).array() == none);
+}
+
 TEST_CASE("clamp of integers") {
   CHECK(clamp(Array::from<std::int32_t>({3}, {-5, 0, 5}), -1, 2).array() ==
         Array::from<std::int32_t>({3}, {-1, 0, 2}));

@@ -142,6 +142,14 @@ BatchResult batch_both(const Site& s, std::int64_t x_axis, std::int64_t kernel_a
   ConvGeometry g = geometry_of(s.attrs);
   const Value x = move_to_front(s.in[0], x_axis), k = move_to_front(s.in[1], kernel_axis);
   const std::int64_t lanes = x.dim(0), last = x.rank() - 2;
+  if (lanes == 0) {  // no groups either
+    const Shape images = x.shape(), window = k.shape();
+    const Type lane_types[] = {{x.dtype(), {images.begin() + 1, images.end()}},
+                               {k.dtype(), {window.begin() + 1, window.end()}}};
+    Shape none = infer_types(s.op, lane_types, s.attrs)[0].shape;
+    none.insert(none.begin(), 0);
+    return {{zeros(none, x.dtype())}, {0}};
+  }
   g.groups *= lanes;
   const Value y = emit1(
       s.op,

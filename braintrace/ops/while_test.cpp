@@ -37,7 +37,26 @@ TEST_CASE("while") {
   CHECK(out[1] == scalar(3, DType::i32));
   CHECK(grow({in[0], in[1], in[2]})[0].array() == f64(12));
   check_derivatives(g, in, {.reverse = false});
-  testing::check_op({.op = "while", .build = grow, .inputs = in, .reversible = false});
+  testing::check_op({.op = "while",
+                     .build = grow,
+                     .inputs = in,
+                     .reversible = false,
+                     .fixed_values = "other numbers may never reach the limit"});
+}
+
+TEST_CASE("a while that counts its turns ends for any numbers") {
+  const auto power = [](const Values& in) -> Values {
+    return {while_loop([](const Values& v) { return Values{v[0] < 3}; },
+                       [&](const Values& v) {
+                         return Values{v[0] + 1, v[1] * in[0]};
+                       },
+                       {scalar(0, DType::i32), in[1]})[1]};
+  };
+  testing::check_op({.op = "while",
+                     .build = power,
+                     .inputs = {uniform({2, 3}, 0.5, 2), uniform({2, 3}, -1, 1, 2)},
+                     .expect = {{{f64(2), f64(5)}, {f64(40)}}},
+                     .reversible = false});
 }
 
 TEST_CASE("a while whose condition is false at once keeps its carry") {

@@ -114,8 +114,8 @@ void clamp_loop(const void* const* in, void* out, std::size_t n) {
 #pragma GCC ivdep
   for (std::size_t i = 0; i < n; ++i) {
     const T l = low(i), h = high(i);
-    const T raised = x[i] < l ? l : x[i];
-    y[i] = raised > h ? h : raised;
+    const T raised = (x[i] < l) | (l != l) ? l : x[i];  // NaN bounds count
+    y[i] = (raised > h) | (h != h) ? h : raised;
   }
 }
 

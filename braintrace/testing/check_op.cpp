@@ -60,12 +60,6 @@ std::vector<Use> uses(const Checked& k) {
   return found;
 }
 
-}  // namespace internal
-
-namespace {
-
-using internal::Checked;
-
 bool holds(const Graph& g, const OpDef* op) {
   for (const Node& n : g.nodes()) {
     if (n.op == op) return true;
@@ -77,15 +71,10 @@ bool holds(const Graph& g, const OpDef* op) {
   return false;
 }
 
-// Check 1.
-void check_program(const Checked& k, OpTable ops) {
-  if (!k.op) internal::fail(k, "the op is not in the table");
-  if (!holds(k.graph, k.op)) internal::fail(k, "the traced program does not hold the op");
-  verify(k.graph);
-  const std::string text = print(k.graph);
-  const Graph again = parse(text, ops);
-  if (again != k.graph)
-    internal::fail(k, "parse(print(g)) is not g but\n" + print(again));
+std::vector<Type> types_of(const std::vector<Array>& arrays) {
+  std::vector<Type> types;
+  for (const Array& a : arrays) types.push_back(type_of(a));
+  return types;
 }
 
 std::vector<Array> run_eagerly(const OpCase& c, const std::vector<Array>& inputs) {
@@ -95,30 +84,33 @@ std::vector<Array> run_eagerly(const OpCase& c, const std::vector<Array>& inputs
   return out;
 }
 
-double compare(const Checked& k, const std::string& what, const std::vector<Array>& got,
-               const std::vector<Array>& want) {
-  if (got.size() != want.size())
-    internal::fail(
-        k, fmt::format("{}: {} outputs instead of {}", what, got.size(), want.size()));
-  double worst = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const std::string place = internal::label(k, fmt::format("{}, output {}", what, i));
-    const double allowed = value_tolerance(got[i].dtype());
-    worst = std::max(worst, check_close(place, got[i], want[i], allowed));
-  }
-  return worst;
-}
-
 std::vector<Array> converted(std::vector<Array> arrays, DType from, DType to) {
   for (Array& a : arrays)
     if (a.dtype() == from) a = a.astype(to);
   return arrays;
 }
 
+namespace {
+
+double compare_values(const Checked& k, const std::string& what,
+                      const std::vector<Array>& got, const std::vector<Array>& want) {
+  if (got.size() != want.size())
+    fail(k, fmt::format("{}: {} outputs instead of {}", what, got.size(), want.size()));
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const std::string place = label(k, fmt::format("{}, output {}", what, i));
+    const double allowed = value_tolerance(got[i].dtype());
+    worst = std::max(worst, check_close(place, got[i], want[i], allowed));
+  }
+  return worst;
+}
+
+}  // namespace
+
 // Check 2. The f64 reference sees the inputs as f32 rounds them, so that only the op's
 // own arithmetic differs.
 void check_values(Checked& k) {
-  compare(k, "eager against interpreted", run_eagerly(k.c, k.c.inputs), k.outputs);
+  compare_values(k, "eager against interpreted", run_eagerly(k.c, k.c.inputs), k.outputs);
   const bool floats = std::any_of(k.c.inputs.begin(), k.c.inputs.end(),
                                   [](const Array& a) { return a.dtype() == DType::f64; });
   if (!floats) return;
@@ -127,7 +119,25 @@ void check_values(Checked& k) {
   auto want = run_eagerly(k.c, converted(f32, DType::f32, DType::f64));
   for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i)
     want[i] = want[i].astype(got[i].dtype());
-  internal::note(k, "f32", compare(k, "f32 against f64", got, want));
+  note(k, "f32", compare_values(k, "f32 against f64", got, want));
+}
+
+}  // namespace internal
+
+namespace {
+
+using internal::Checked;
+
+// Check 1.
+void check_program(const Checked& k, OpTable ops) {
+  if (!k.op) internal::fail(k, "the op is not in the table");
+  if (!internal::holds(k.graph, k.op))
+    internal::fail(k, "the traced program does not hold the op");
+  verify(k.graph);
+  const std::string text = print(k.graph);
+  const Graph again = parse(text, ops);
+  if (again != k.graph)
+    internal::fail(k, "parse(print(g)) is not g but\n" + print(again));
 }
 
 // Check 3.
@@ -135,8 +145,9 @@ void check_points(Checked& k) {
   double worst = 0;
   for (std::size_t p = 0; p < k.c.expect.size(); ++p) {
     const HandPoint& point = k.c.expect[p];
-    worst = std::max(worst, compare(k, fmt::format("hand-checked point {}", p),
-                                    run_eagerly(k.c, point.inputs), point.outputs));
+    worst = std::max(worst, internal::compare_values(
+                                k, fmt::format("hand-checked point {}", p),
+                                internal::run_eagerly(k.c, point.inputs), point.outputs));
   }
   if (!k.c.expect.empty()) internal::note(k, "points", worst);
 }
@@ -155,19 +166,19 @@ void append_to_log(const std::string& line) {
 }  // namespace
 
 std::string check_op(const OpCase& c) {
-  std::vector<Type> types;
-  for (const Array& a : c.inputs) types.push_back(type_of(a));
   const OpTable ops = c.ops.empty() ? op_table() : c.ops;
-  Checked k{c, find_op(ops, c.op), internal::trace(c.build, types), {}};
+  Checked k{
+      c, find_op(ops, c.op), internal::trace(c.build, internal::types_of(c.inputs)), {}};
   check_program(k, ops);
   k.outputs = eval_graph(k.graph, c.inputs);
-  check_values(k);
+  internal::check_values(k);
   check_points(k);
   internal::check_calculus(k);
   if (c.check_batch) internal::check_batch(k);
   if (c.check_positions) internal::check_positions(k);
   internal::check_etp(k);
   internal::check_plan(k);
+  internal::check_edges(k);
   const std::string line = log_line(k);
   append_to_log(line);
   return line;

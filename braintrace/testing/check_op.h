@@ -10,9 +10,12 @@
 //   6 position map against the numerical pattern of dependence
 //   7 ETP rule (anchor, instant, contract) against the weight-vjp
 //   8 planned values against interpreted ones: bit for bit where nothing is summed
+//   9 edges, made from the case: see edge_kinds()
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "braintrace/ir/op_def.h"
@@ -35,12 +38,27 @@ struct OpCase {
   std::vector<bool> active = {};       // inputs to differentiate; default: all f64 ones
   bool check_batch = true;
   bool check_positions = true;
-  OpTable ops = {};  // default: op_table(); users add their own
+  // Why the op may not see other numbers than these (a loop that would not end).
+  std::string fixed_values = {};
+  std::string floats_only = {};  // why `build` cannot take integers for floats
+  OpTable ops = {};              // default: op_table(); users add their own
 };
 
 // Returns one line for the log: op, inputs, worst errors. Throws CheckFailure.
 // Also appends the line to the file named by the environment variable BT_LOG_OPS.
 std::string check_op(const OpCase& c);
+
+// What check 9 makes of every case, interpreted and planned:
+//   empty, one  axes of these sizes and as many lanes, with derivatives
+//   broadcast   an input with an axis of size 1 or one axis less
+//   views       inputs that are transposed, spaced or stretched windows: the same bits
+//   special     NaN, infinities, -0; NaN reaches what small changes do
+//   integers    i32 and bool in place of floats: the values of f64, or a UserError
+//   refusals    wrong number of inputs, types, shapes, attributes: a UserError that names
+//               the op and what was found, or a result
+// The log line counts them or says why there are none: "  empty 4  broadcast - (one
+// input)".
+std::span<const std::string_view> edge_kinds();
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

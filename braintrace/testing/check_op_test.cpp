@@ -77,6 +77,103 @@ TEST_CASE("check_op catches a wrong hand-checked point") {
   CHECK_THROWS_WITH_AS(run(op), doctest::Contains("hand-checked point 0"), CheckFailure);
 }
 
+// The failure that run() reports when one slot of the good op is replaced.
+std::string failure(void (*eval)(const Kernel&)) {
+  OpDef op = good_op();
+  op.eval = eval;
+  try {
+    run(op);
+  } catch (const CheckFailure& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("check_op counts the edges it met and excuses the others") {
+  const std::string line = run(good_op());
+  for (const char* kind :
+       {"  empty ", "  one ", "  views ", "  special ", "  integers ", "  refusals "}) {
+    CAPTURE(kind);
+    CHECK(says(line, kind));
+    CHECK_FALSE(says(line, std::string(kind) + "-"));
+  }
+  CHECK(says(line, "  broadcast - (one input)"));
+}
+
+TEST_CASE("check_op catches an op that refuses empty arrays only in its calculus") {
+  OpDef op = good_op();
+  op.batch = [](const Site& s, std::span<const BatchAxis> axes) -> BatchResult {
+    BT_REQUIRE(s.in[0].dim(*axes[0]) > 0, "user_sinh: no lanes");
+    return {{emit1(s.op, {s.in[0]})}, {*axes[0]}};
+  };
+  CHECK_THROWS_WITH_AS(run(op), doctest::Contains("0 lanes runs, but"), CheckFailure);
+}
+
+TEST_CASE("check_op catches an op that swallows NaN") {
+  const std::string text = failure([](const Kernel& k) {
+    map_float(k, [](auto x) { return std::isnan(x) ? decltype(x)(0) : std::sinh(x); });
+  });
+  CHECK(says(text, "user_sinh: NaN in input 0 at [0,0] gives 0 in output 0 at [0,0]"));
+}
+
+TEST_CASE("check_op catches an op that accepts what it cannot compute") {
+  OpDef op = good_op();
+  op.infer = [](std::span<const Type> in, const Attrs&) -> std::vector<Type> {
+    return {in[0]};
+  };
+  CHECK_THROWS_WITH_AS(run(op), doctest::Contains("user_sinh: input 0 as i32[2,3]: "),
+                       CheckFailure);
+}
+
+TEST_CASE("check_op catches a refusal that does not say what was found") {
+  OpDef op = good_op();
+  op.infer = [](std::span<const Type> in, const Attrs& attrs) {
+    BT_REQUIRE(is_float(in[0].dtype), "numbers wanted");
+    return same_float(in, attrs);
+  };
+  CHECK_THROWS_WITH_AS(
+      run(op),
+      doctest::Contains("the refusal does not say what was found: user_sinh: numbers"),
+      CheckFailure);
+}
+
+TEST_CASE("check_op catches a plan that differs from eval on special numbers") {
+  OpDef op = good_op();
+  op.traits = Trait::elementwise | Trait::no_tangent;
+  op.eval = [](const Kernel& k) {
+    map_float(k, [](auto x) { return std::isinf(x) ? -x : x; });
+  };
+  op.lower = micro<MicroOp::copy>;
+  const OpDef* const table[] = {&op};
+  CHECK_THROWS_WITH_AS(
+      check_op({.op = "user_sinh",
+                .build = [&](const Values& in) { return emit(op, {in[0]}); },
+                .inputs = {uniform({2, 3}, -1, 1)},
+                .differentiable = false,
+                .ops = table}),
+      doctest::Contains("user_sinh: special numbers, output 0: got f64[2,3]("),
+      CheckFailure);
+}
+
+TEST_CASE("check_op catches an element-by-element op that does not broadcast") {
+  OpDef op = *find_op(op_table(), "add");
+  const OpDef* const table[] = {&op};
+  CHECK_THROWS_WITH_AS(
+      check_op({.op = "add",
+                .build =
+                    [&](const Values& in) {
+                      return emit(op, {in[0], in[1]});
+                    },
+                .inputs = {uniform({2, 3}, -1, 1), uniform({2, 3}, -1, 1, 2)},
+                .ops = table}),
+      doctest::Contains("input 0 as [1,3] is refused: element-by-element ops broadcast"),
+      CheckFailure);
+}
+
 TEST_CASE("check_op catches a position map that hides a dependence") {
   OpDef op = good_op();
   op.eval = eval_neighbour;

@@ -27,37 +27,57 @@ bool is_exact(const Graph& g, const Node& n) {
          std::holds_alternative<lowering::Gather>(l);
 }
 
-double compare(const Checked& k, const Graph& g, const std::vector<Array>& inputs,
-               const std::string& what) {
-  const bool exact = std::all_of(g.nodes().begin(), g.nodes().end(),
-                                 [&](const Node& n) { return is_exact(g, n); });
-  const std::vector<Array> want = eval_graph(g, inputs);
-  std::vector<Array> got;
-  Plan(g, {.threads = 1}).run(inputs, got);
-  double worst = 0;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    if (exact && !(got[i] == want[i]))
-      fail(k, fmt::format("{}, output {}: got {}, want {} bit for bit", what, i,
-                          to_string(got[i]), to_string(want[i])));
-    worst =
-        std::max(worst, check_close(label(k, fmt::format("{}, output {}", what, i)),
-                                    got[i], want[i], value_tolerance(got[i].dtype())));
+// What running gives, or the text of the refusal.
+struct Ran {
+  std::vector<Array> outputs = {};
+  std::optional<std::string> refusal = {};
+};
+
+Ran run_or_refuse(const std::function<std::vector<Array>()>& run) {
+  try {
+    return {run(), {}};
+  } catch (const UserError& e) {
+    return {{}, e.what()};
   }
-  return worst;
 }
 
 }  // namespace
 
-void check_plan(Checked& k) {
-  const double f64 = compare(k, k.graph, k.c.inputs, "planned against interpreted");
-  std::vector<Array> inputs = k.c.inputs;
-  std::vector<Type> types;
-  for (Array& a : inputs) {
-    if (a.dtype() == DType::f64) a = a.astype(DType::f32);
-    types.push_back(type_of(a));
+std::optional<double> check_planned(const Checked& k, const Graph& g,
+                                    const std::vector<Array>& inputs,
+                                    const std::string& what) {
+  const bool exact = std::all_of(g.nodes().begin(), g.nodes().end(),
+                                 [&](const Node& n) { return is_exact(g, n); });
+  const Ran want = run_or_refuse([&] { return eval_graph(g, inputs); });
+  const Ran got = run_or_refuse([&] {
+    std::vector<Array> out;
+    Plan(g, {.threads = 1}).run(inputs, out);
+    return out;
+  });
+  if (want.refusal.has_value() != got.refusal.has_value())
+    fail(k,
+         fmt::format("{}: only the {} refuses: {}", what, want.refusal ? "eval" : "plan",
+                     want.refusal ? *want.refusal : *got.refusal));
+  if (want.refusal) return std::nullopt;
+  double worst = 0;
+  for (std::size_t i = 0; i < want.outputs.size(); ++i) {
+    const Array &a = got.outputs[i], &b = want.outputs[i];
+    if (exact && !(a == b))
+      fail(k, fmt::format("{}, output {}: got {}, want {} bit for bit", what, i,
+                          to_string(a), to_string(b)));
+    worst = std::max(worst, check_close(label(k, fmt::format("{}, output {}", what, i)),
+                                        a, b, value_tolerance(a.dtype())));
   }
-  const Graph f32 = trace(k.c.build, types);
-  note(k, "plan", std::max(f64, compare(k, f32, inputs, "planned in f32")));
+  return worst;
+}
+
+void check_plan(Checked& k) {
+  const auto f64 = check_planned(k, k.graph, k.c.inputs, "planned against interpreted");
+  const std::vector<Array> inputs = converted(k.c.inputs, DType::f64, DType::f32);
+  const Graph single = trace(k.c.build, types_of(inputs));
+  const auto f32 = check_planned(k, single, inputs, "planned in f32");
+  if (!f64 || !f32) fail(k, "running is refused");
+  note(k, "plan", std::max(*f64, *f32));
 }
 
 }  // namespace braintrace::testing::internal

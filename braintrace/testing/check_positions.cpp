@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Check 6 of the op harness: no output position may react to an input position that the
 // op's position map does not connect to it.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "braintrace/testing/check_op_impl.h"
@@ -131,7 +133,9 @@ void check_use(const Checked& k, const Use& u) {
     const std::int64_t n = u.in[i].size();
     const std::int64_t stride = n / kMaxElements + 1;
     for (std::int64_t at = 0; at < n; at += stride)
-      for (double delta : {1e-3, 1.0, -1.0}) probe(k, u, map, i, at, delta);
+      for (double delta : {1e-3, 1.0, -1.0, kNan})
+        if (is_float(u.in[i].dtype()) || std::isfinite(delta))
+          probe(k, u, map, i, at, delta);
   }
 }
 
