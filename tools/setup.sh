@@ -7,7 +7,7 @@ packages=(
   build-essential cmake ninja-build ccache mold git
   libfmt-dev librandom123-dev libhwy-dev nlohmann-json3-dev libcli11-dev
   libxxhash-dev zlib1g-dev libhdf5-dev
-  doctest-dev librapidcheck-dev libbenchmark-dev
+  doctest-dev libbenchmark-dev
   python3 python3-dev python3-numpy pybind11-dev python3-pytest python3-markdown mypy
   graphviz libgraphviz-dev clang-format codespell
   chromium chromium-driver fonts-dejavu-core
