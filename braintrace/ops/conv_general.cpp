@@ -26,13 +26,6 @@ void eval(const Kernel& k) { run_conv(k.in[0], k.in[1], geometry_of(k.attrs), k.
 
 Lowering lower(const Signature& s) { return lowering::Conv{geometry_of(s.attrs)}; }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
-  Tangent left, right;
-  if (d[0]) left = emit1(s.op, {*d[0], s.in[1]}, s.attrs, s.loc);
-  if (d[1]) right = emit1(s.op, {s.in[0], *d[1]}, s.attrs, s.loc);
-  return {sum_tangents(left, right)};
-}
-
 // v with axis `axis` split into two of the given sizes.
 Value split_axis(const Value& v, std::int64_t axis, std::int64_t outer,
                  std::int64_t inner) {
@@ -194,7 +187,7 @@ const OpDef conv_general_op = {
     .code =
         "conv_general($0, $1, {strides}, {pad_low}, {pad_high}, {input_dilation}, "
         "{kernel_dilation}, {groups})",
-    .jvp = jvp,
+    .jvp = product_jvp,
     .transpose = transpose,
     .batch = batch,
     .positions = positions,

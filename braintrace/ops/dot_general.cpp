@@ -115,13 +115,6 @@ Lowering lower(const Signature& s) {
   return lowering::Gemm{d.lhs_batch, d.rhs_batch, d.lhs_contract, d.rhs_contract};
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
-  Tangent left, right;
-  if (d[0]) left = emit1(s.op, {*d[0], s.in[1]}, s.attrs, s.loc);
-  if (d[1]) right = emit1(s.op, {s.in[0], *d[1]}, s.attrs, s.loc);
-  return {sum_tangents(left, right)};
-}
-
 // One operand's cotangent. `mine` are the axes of the wanted operand by role, `theirs`
 // those of the other one; `ct_mine` / `ct_theirs` say where the free axes sit in ct.
 struct Roles {
@@ -237,7 +230,7 @@ const OpDef dot_general_op = {
     .code =
         "dot_general($0, $1, {lhs_contract}, {rhs_contract}, {lhs_batch}, "
         "{rhs_batch})",
-    .jvp = jvp,
+    .jvp = product_jvp,
     .transpose = transpose,
     .batch = batch,
     .positions = positions,

@@ -17,6 +17,13 @@ Values promoted(const std::vector<Arg>& args) {
   return values;
 }
 
+std::vector<Tangent> product_jvp(const Site& s, std::span<const Tangent> d) {
+  Tangent left, right;
+  if (d[0]) left = emit1(s.op, {*d[0], s.in[1]}, s.attrs, s.loc);
+  if (d[1]) right = emit1(s.op, {s.in[0], *d[1]}, s.attrs, s.loc);
+  return {sum_tangents(left, right)};
+}
+
 Value move_to_front(const Value& v, std::int64_t axis) {
   if (axis == 0) return v;
   Ints permutation = {axis};

@@ -3,6 +3,7 @@
 // What the files of products and trainable ops share: operand types, axis moves, eval
 // accumulation.
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace braintrace {
 
 // The arguments in one element type. Shapes stay as they are.
 Values promoted(const std::vector<Arg>& args);
+
+// jvp of an op that is linear in each of its two inputs.
+std::vector<Tangent> product_jvp(const Site& s, std::span<const Tangent> d);
 
 // The axis becomes axis 0, the others keep their order.
 Value move_to_front(const Value& v, std::int64_t axis);

@@ -37,6 +37,14 @@ void run(const Kernel& k) {
 
 }  // namespace
 
+std::vector<AttrSpec> sparse_attr_specs(std::vector<AttrSpec> more) {
+  more.insert(more.end(), {{"cols", AttrKind::indices},
+                           {"in", AttrKind::integer},
+                           {"out", AttrKind::integer},
+                           {"rows", AttrKind::indices}});
+  return more;
+}
+
 Attrs sparse_attrs(const SparseStructure& s) {
   return {{"cols", s.cols}, {"in", s.in}, {"out", s.out}, {"rows", s.rows}};
 }
@@ -85,6 +93,10 @@ Type sparse_product_type(std::string_view who, std::span<const Type> in,
 void eval_sparse_product(const Kernel& k) {
   if (k.out[0].dtype() == DType::f64) return run<double>(k);
   run<float>(k);
+}
+
+Lowering lower_sparse_product(const Signature& s) {
+  return lowering::Sparse{s.attrs.indices("rows"), s.attrs.indices("cols")};
 }
 
 PositionMap sparse_product_positions(const Signature& s) {

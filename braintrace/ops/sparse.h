@@ -10,7 +10,8 @@
 
 namespace braintrace {
 
-// in, out, rows, cols.
+// in, out, rows, cols; and what else the op has.
+std::vector<AttrSpec> sparse_attr_specs(std::vector<AttrSpec> more = {});
 Attrs sparse_attrs(const SparseStructure& s);
 SparseStructure sparse_structure(const Attrs& attrs);
 // UserError, naming `who`, when lists and sizes do not fit each other.
@@ -21,10 +22,11 @@ void check_last_axis(std::string_view who, std::string_view name, const Type& t,
 // UserError unless there is one weight per connection.
 void check_sparse_weight(std::string_view who, const Type& w, const Attrs& attrs);
 
-// (x, w, bias if any) -> y: infer, eval and positions of the products.
+// (x, w, bias if any) -> y: infer, eval, lower and positions of the products.
 Type sparse_product_type(std::string_view who, std::span<const Type> in,
                          const Attrs& attrs);
 void eval_sparse_product(const Kernel& k);
+Lowering lower_sparse_product(const Signature& s);
 PositionMap sparse_product_positions(const Signature& s);
 
 // x[..., rows] and y[..., cols]: one entry per connection.

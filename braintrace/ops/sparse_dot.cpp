@@ -13,17 +13,6 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {sparse_product_type("sparse_dot", in, attrs)};
 }
 
-Lowering lower(const Signature& s) {
-  return lowering::Sparse{s.attrs.indices("rows"), s.attrs.indices("cols")};
-}
-
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
-  Tangent x, w;
-  if (d[0]) x = emit1(s.op, {*d[0], s.in[1]}, s.attrs, s.loc);
-  if (d[1]) w = emit1(s.op, {s.in[0], *d[1]}, s.attrs, s.loc);
-  return {sum_tangents(x, w)};
-}
-
 std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
   std::vector<Tangent> result(2);
   if (!ct[0]) return result;
@@ -49,15 +38,12 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
 const OpDef sparse_dot_op = {
     .name = "sparse_dot",
     .arity = 2,
-    .attrs = {{"cols", AttrKind::indices},
-              {"in", AttrKind::integer},
-              {"out", AttrKind::integer},
-              {"rows", AttrKind::indices}},
+    .attrs = sparse_attr_specs(),
     .infer = infer,
     .eval = eval_sparse_product,
-    .lower = lower,
+    .lower = lower_sparse_product,
     .code = "sparse_dot($*, {in}, {out}, {rows}, {cols})",
-    .jvp = jvp,
+    .jvp = product_jvp,
     .transpose = transpose,
     .batch = batch,
     .positions = sparse_product_positions,

@@ -35,10 +35,6 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return as_result(y);
 }
 
-Lowering lower(const Signature& s) {
-  return lowering::Sparse{s.attrs.indices("rows"), s.attrs.indices("cols")};
-}
-
 // ---- eligibility ----
 
 Type trace(const Signature& s, int slot) {
@@ -88,14 +84,10 @@ const EtpRule rule = {
 const OpDef sparse_matmul_op = {
     .name = "sparse_matmul",
     .arity = kVariadic,
-    .attrs = {{"cols", AttrKind::indices},
-              {"hooks", AttrKind::text, true},
-              {"in", AttrKind::integer},
-              {"out", AttrKind::integer},
-              {"rows", AttrKind::indices}},
+    .attrs = sparse_attr_specs({{"hooks", AttrKind::text, true}}),
     .infer = infer,
     .eval = eval_sparse_product,
-    .lower = lower,
+    .lower = lower_sparse_product,
     .code = "sparse_matmul($*, {in}, {out}, {rows}, {cols})",
     .jvp = jvp,
     .batch = batch,

@@ -49,13 +49,6 @@ Lowering lower(const Signature& s) {
   return lowering::SparseOuter{s.attrs.indices("rows"), s.attrs.indices("cols")};
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
-  Tangent x, y;
-  if (d[0]) x = emit1(s.op, {*d[0], s.in[1]}, s.attrs, s.loc);
-  if (d[1]) y = emit1(s.op, {s.in[0], *d[1]}, s.attrs, s.loc);
-  return {sum_tangents(x, y)};
-}
-
 std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
   std::vector<Tangent> result(2);
   if (!ct[0]) return result;
@@ -88,15 +81,12 @@ PositionMap positions(const Signature& s) {
 const OpDef sparse_outer_op = {
     .name = "sparse_outer",
     .arity = 2,
-    .attrs = {{"cols", AttrKind::indices},
-              {"in", AttrKind::integer},
-              {"out", AttrKind::integer},
-              {"rows", AttrKind::indices}},
+    .attrs = sparse_attr_specs(),
     .infer = infer,
     .eval = eval,
     .lower = lower,
     .code = "sparse_outer($*, {in}, {out}, {rows}, {cols})",
-    .jvp = jvp,
+    .jvp = product_jvp,
     .transpose = transpose,
     .batch = batch,
     .positions = positions,
