@@ -38,6 +38,7 @@ struct LossTracer::Splice {
   std::vector<std::pair<ValueId, Value>> reads;
   std::vector<bool> has_lane, has_time;
   Values new_states;  // of the hidden states
+  std::optional<Value> modulator;
 };
 
 LossTracer::LossTracer(const ETraceGraph& graph, std::vector<ValueId> reads,
@@ -98,7 +99,7 @@ void LossTracer::store_exits(TraceScope& scope, const Values& exits) const {
       if (s.written || is_hidden(s.kind)) scope.write(*s.state, k, exits[at]);
 }
 
-Values LossTracer::splice(const Values& args) {
+Values LossTracer::splice(const Values& args, const std::optional<Value>& modulator) {
   BT_REQUIRE(scope_ && TraceScope::current() == scope_,
              "learner: the loss function must call the learner itself, not inside "
              "another trace");
@@ -114,6 +115,7 @@ Values LossTracer::splice(const Values& args) {
   }
   check_args(given);
   done_ = std::make_unique<Splice>();
+  done_->modulator = modulator;
   const Values leaves = entry_leaves(*scope_);
   const Values out = options_.window ? windowed(given, leaves) : one_step(given, leaves);
   const auto num_outputs =
@@ -299,6 +301,10 @@ LossProgram LossTracer::finish(TraceScope& scope, const Values& args,
     p.reads.push_back(
         {done_->reads[i].first, outputs.size(), done_->has_lane[i], done_->has_time[i]});
     outputs.push_back(done_->reads[i].second);
+  }
+  if (done_->modulator) {
+    p.modulator = outputs.size();
+    outputs.push_back(*done_->modulator);
   }
   for (const Value& v : done_->new_states) {
     p.new_states.push_back(outputs.size());

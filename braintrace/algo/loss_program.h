@@ -40,7 +40,7 @@ struct ExposedRead {
 };
 
 // Inputs:  [arguments | state leaves | one perturbation per hidden state]
-// Outputs: [loss, when there is one | results | exits | reads | new states]
+// Outputs: [loss, when there is one | results | exits | reads | modulator | new states]
 struct LossProgram {
   Graph graph;
   std::size_t num_args = 0;
@@ -52,6 +52,7 @@ struct LossProgram {
   // Outputs with the hidden states as their readers see them after the step, in the order
   // of info.hidden. Empty unless the loss reads an old state on a way that passes none.
   std::vector<std::size_t> new_states;
+  std::optional<std::size_t> modulator = {};  // output that holds it, when one was given
 
   std::size_t first_result() const { return has_loss ? 1 : 0; }
   std::size_t first_perturbation() const { return num_args + leaves.size(); }
@@ -71,8 +72,9 @@ class LossTracer {
   ~LossTracer();
 
   // What learner(x) does while a loss is traced. UserError on a second call and on
-  // arguments of other types than the compiled ones.
-  Values splice(const Values& args);
+  // arguments of other types than the compiled ones. `modulator`: the signal of this step
+  // for a modulatory rule.
+  Values splice(const Values& args, const std::optional<Value>& modulator = {});
   // The loss must be a float scalar (a vector of one entry per step for windows).
   // UserError when the function did not call the learner.
   LossProgram run(const std::vector<Type>& args, const TracedFn& fn,

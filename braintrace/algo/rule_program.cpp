@@ -86,7 +86,7 @@ GroupSignals CompiledRule::signals(const StepTerms& t, const std::vector<Value>&
   GroupSignals s = by_group(*graph_, adjoints);
   const LearningSignal kind = algorithm().config.learning_signal();
   if (kind == LearningSignal::modulatory) {
-    const auto it = t.inputs.find("modulator");
+    const auto it = t.inputs.find(std::string(kModulator));
     BT_REQUIRE_KIND(it != t.inputs.end(), ErrorKind::runtime,
                     "ThreeFactor: no modulator was given for this step");
     return modulated(*graph_, it->second, s);
@@ -97,7 +97,8 @@ GroupSignals CompiledRule::signals(const StepTerms& t, const std::vector<Value>&
   return s;
 }
 
-RuleProgram CompiledRule::write(RuleMode mode) const {
+RuleProgram CompiledRule::write(RuleMode mode,
+                                const std::optional<Type>& given_modulator) const {
   RuleProgram p{.graph = {}, .mode = mode, .reads = reads_};
   const auto builder = Builder::create();
   const Graph& program = graph_->module_info.program();
@@ -112,7 +113,7 @@ RuleProgram CompiledRule::write(RuleMode mode) const {
   StepTerms terms(*context_, std::move(values));
   terms.calls = builder->input({scalar_dtype(), {}});
   terms.trace_steps = builder->input({scalar_dtype(), {}});
-  p.inputs = inputs(mode);
+  p.inputs = inputs(mode, given_modulator);
   for (const RuleInput& in : p.inputs)
     terms.inputs.emplace(in.name, builder->input(in.type));
 
@@ -145,11 +146,13 @@ RuleProgram CompiledRule::write(RuleMode mode) const {
   return p;
 }
 
-std::vector<RuleInput> CompiledRule::inputs(RuleMode mode) const {
+std::vector<RuleInput> CompiledRule::inputs(
+    RuleMode mode, const std::optional<Type>& given_modulator) const {
   std::vector<RuleInput> out = rule_->inputs();
   for (const RuleInput& in : rule_->optional_inputs())
     if (given.contains(in.name)) out.push_back(in);
-  if (modulator && mode != RuleMode::evolve) out.push_back({"modulator", *modulator});
+  const std::optional<Type>& m = given_modulator ? given_modulator : modulator;
+  if (m && mode != RuleMode::evolve) out.push_back({std::string(kModulator), *m});
   return out;
 }
 

@@ -15,6 +15,8 @@ namespace braintrace {
 // old_states:  the same for what a single step's loss reads of old states; traces stay
 enum class RuleMode { evolve, single_step, entry, old_states };
 
+inline constexpr std::string_view kModulator = "modulator";  // among the further inputs
+
 // Inputs:  [reads | adjoint per hidden state (not under evolve) | traces | calls |
 //           trace steps | further inputs]
 // Outputs: [traces | gradient per leaf]
@@ -46,12 +48,14 @@ class CompiledRule {
   FeedbackMatrices feedback;  // for random feedback; drawn at construction
   // For bootstrapped signals: predicts what the future sends to the states at exit.
   std::optional<SyntheticGradient> synthesizer = {};
-  // For modulatory signals: the type of the modulator that will be given.
+  // For modulatory signals: the type of the modulator that will be given. Under vmap it
+  // has a leading lane axis, unless it is one number.
   std::optional<Type> modulator = {};
   // Optional inputs of the rule that will be given, by name.
   std::set<std::string> given = {};
 
-  RuleProgram write(RuleMode mode) const;
+  // `given_modulator`: of one that comes in place of the standing one.
+  RuleProgram write(RuleMode mode, const std::optional<Type>& given_modulator = {}) const;
   // True when the newest step's gradient of traced parameters comes from reverse mode and
   // the rule adds the past's share only.
   bool adds_history_only() const;
@@ -63,7 +67,8 @@ class CompiledRule {
   // Does reverse mode through the newest step give (part of) this leaf's gradient?
   bool newest_by_reverse_mode(const std::string& leaf) const;
   // What a program of this mode takes beside values, traces and counters.
-  std::vector<RuleInput> inputs(RuleMode mode) const;
+  std::vector<RuleInput> inputs(RuleMode mode,
+                                const std::optional<Type>& given_modulator = {}) const;
   // A leaf of a refused parameter (on_refused = freeze): its gradient is zero.
   bool is_frozen(const std::string& leaf) const;
 

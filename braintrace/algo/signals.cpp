@@ -147,18 +147,26 @@ bool is_per_position(const Shape& m, const Shape& varshape) {
 
 }  // namespace
 
+void check_modulator(const ETraceGraph& graph, const Shape& modulator) {
+  for (const HiddenGroup& g : graph.hidden_groups) {
+    Shape target = g.varshape();
+    target.push_back(g.num_state());
+    BT_REQUIRE(
+        is_per_position(modulator, g.varshape()) || broadcasts_to(modulator, target),
+        fmt::format("modulator: shape {} does not fit group {} of shape {}",
+                    to_string(modulator), g.index, to_string(target)));
+  }
+}
+
 GroupSignals modulated(const ETraceGraph& graph, const Value& modulator,
                        const GroupSignals& signals) {
+  check_modulator(graph, modulator.shape());
   GroupSignals out;
   for (std::size_t i = 0; i < signals.size(); ++i) {
-    const HiddenGroup& g = graph.hidden_groups[i];
-    const Shape target = signals[i].shape();
     Value m = astype(modulator, signals[i].dtype());
-    if (is_per_position(m.shape(), g.varshape())) m = expand_dims(m, -1);
-    BT_REQUIRE(broadcast_shapes(m.shape(), target) == target,
-               fmt::format("modulator: shape {} does not fit group {} of shape {}",
-                           to_string(modulator.shape()), i, to_string(target)));
-    out.push_back(broadcast_to(m, target));
+    if (is_per_position(m.shape(), graph.hidden_groups[i].varshape()))
+      m = expand_dims(m, -1);
+    out.push_back(broadcast_to(m, signals[i].shape()));
   }
   return out;
 }

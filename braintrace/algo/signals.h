@@ -40,6 +40,8 @@ GroupSignals random_feedback(const ETraceGraph& graph, const FeedbackMatrices& f
 // (*varshape, num_state). UserError names the group it does not fit.
 GroupSignals modulated(const ETraceGraph& graph, const Value& modulator,
                        const GroupSignals& signals);
+// The same UserError for the shape alone, before anything runs.
+void check_modulator(const ETraceGraph& graph, const Shape& modulator);
 
 // Per-state values in canonical order (info.hidden) as one value per group.
 GroupSignals by_group(const ETraceGraph& graph, const std::vector<Value>& per_state);

@@ -23,6 +23,7 @@ class Assembler {
   StepProgram run() {
     declare_inputs();
     differentiate();
+    take_modulator();
     if (request_.gradient && multi_) meet_entry();
     roll();
     return finish();
@@ -41,9 +42,14 @@ class Assembler {
     calls_ = builder_->input({rule_.scalar_dtype(), {}});
     trace_steps_ = builder_->input({rule_.scalar_dtype(), {}});
     step_mode_ = request_.gradient && !multi_ ? RuleMode::single_step : RuleMode::evolve;
-    step_rule_ = rule_.write(step_mode_);
+    step_rule_ = rule_.write(step_mode_, modulator_of_a_lane());
     for (const RuleInput& in : step_rule_.inputs) {
+      if (comes_with_the_loss(in)) {
+        extra_.push_back({});  // known after differentiate()
+        continue;
+      }
       Type type = in.type;
+      if (in.name == kModulator) type = *rule_.modulator;
       if (request_.window > 0) type.shape.insert(type.shape.begin(), request_.window);
       extra_.push_back(builder_->input(type));
     }
@@ -52,6 +58,23 @@ class Assembler {
     weight_ = builder_->input(loss);
     for (std::size_t k = 0; k < loss_.leaves.size(); ++k)
       if (has_signal(k)) signals_.push_back(builder_->input(in_[input_of(k)].type()));
+  }
+
+  bool comes_with_the_loss(const RuleInput& in) const {
+    return loss_.modulator && in.name == kModulator;
+  }
+
+  // The modulator the rule's program of one lane gets, when there is one.
+  std::optional<Type> modulator_of_a_lane() const {
+    std::optional<Type> t = rule_.modulator;
+    if (loss_.modulator) t = loss_.graph.type(loss_.graph.outputs()[*loss_.modulator]);
+    if (t && request_.lanes && t->rank() > 0) t->shape.erase(t->shape.begin());
+    return t;
+  }
+
+  void take_modulator() {
+    for (std::size_t i = 0; i < extra_.size(); ++i)
+      if (comes_with_the_loss(step_rule_.inputs[i])) extra_[i] = outs_[*loss_.modulator];
   }
 
   // May credit pass the ends of this program through leaf k?
@@ -303,7 +326,8 @@ class Assembler {
     p.num_results = loss_.num_results;
     p.leaves = loss_.leaves;
     p.num_traces = p.num_traces_out = eps_.size();
-    p.inputs = step_rule_.inputs;
+    for (const RuleInput& in : step_rule_.inputs)
+      if (!comes_with_the_loss(in)) p.inputs.push_back(in);
     p.steps = std::max<std::int64_t>(1, request_.window);
     std::vector<Value> outputs(
         outs_.begin(), outs_.begin() + static_cast<std::ptrdiff_t>(loss_.first_result() +
@@ -346,30 +370,6 @@ class Assembler {
 };
 
 }  // namespace
-
-std::size_t StepProgram::first_signal() const {
-  return graph.inputs().size() - num_signals;
-}
-
-std::size_t StepProgram::first_trace_out() const {
-  std::size_t exits = 0;
-  for (const ProgramLeaf& leaf : leaves) exits += leaf.exit.has_value();
-  return (has_loss ? 1 : 0) + num_results + exits;
-}
-
-std::string input_name(const StepProgram& p, std::size_t input) {
-  if (input < p.num_args) return fmt::format("argument {}", input);
-  if (input < p.first_trace())
-    return fmt::format("state {}", p.leaves[input - p.num_args].name);
-  if (input < p.first_trace() + p.num_traces)
-    return fmt::format("trace {}", input - p.first_trace());
-  const std::size_t rest = input - p.first_trace() - p.num_traces;
-  if (rest < 2) return "counter";
-  if (rest < 2 + p.inputs.size()) return p.inputs[rest - 2].name;
-  if (input >= p.first_signal())
-    return fmt::format("signal {} at exit", input - p.first_signal());
-  return "weight of the loss";
-}
 
 SpliceOptions splice_options(const CompiledRule& rule, const StepRequest& request) {
   const bool single = !rule.meets_at_entry();

@@ -155,6 +155,7 @@ class Certifier {
     twin_ = std::make_unique<Learner::Impl>(own_->model, BPTT{}, own_->options);
     twin_->options.learning = {};
     twin_->examples = own_->examples;
+    twin_->drops_modulators = true;
     const std::shared_ptr<const ETraceGraph> same(&learner.graph(),
                                                   [](const ETraceGraph*) {});
     twin_->rule = std::make_unique<CompiledRule>(same, BPTT{}, LearningOptions{});

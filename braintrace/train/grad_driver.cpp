@@ -77,18 +77,29 @@ GradDriver::GradDriver(Learner& learner, TracedFn loss, GradOptions options,
   BT_REQUIRE(options_.window >= 0,
              fmt::format("{}: window must be >= 0, got {}", caller_, options_.window));
   set_mask(options_.mask);
-  if (options_.modulators) check_modulators();
+  set_modulators(options_.modulators);
+  if (loss_) return;
+  BT_REQUIRE_KIND(options_.modulators.has_value(), ErrorKind::type,
+                  fmt::format("{}: without a loss modulators must be given", caller_));
+  loss_ = [this](const Values& in) {
+    return LossResult{.loss = learner_.without_loss(in, {}).loss, .results = {}};
+  };
 }
 
-void GradDriver::check_modulators() {
-  BT_REQUIRE(
-      learner_.algorithm.config.learning_signal() == LearningSignal::modulatory,
-      fmt::format("{}: {} has no modulatory signal", caller_, learner_.algorithm.name));
-  Array& m = *options_.modulators;
-  BT_REQUIRE(!m.shape().empty() && m.shape()[0] == length_,
+void GradDriver::set_modulators(const std::optional<Array>& modulators) {
+  if (!modulators) {
+    options_.modulators.reset();
+    return;
+  }
+  Shape shape = modulators->shape();
+  const bool fits = !shape.empty() && shape[0] == length_;
+  if (!shape.empty()) shape.erase(shape.begin());
+  if (!fits) shape.clear();
+  learner_.check_modulator(shape, caller_);
+  BT_REQUIRE(fits,
              fmt::format("{}: modulators need a leading axis of {} steps, got shape {}",
-                         caller_, length_, to_string(m.shape())));
-  m = m.astype(learner_.rule->scalar_dtype()).contiguous();
+                         caller_, length_, to_string(modulators->shape())));
+  options_.modulators = modulators->astype(learner_.rule->scalar_dtype()).contiguous();
 }
 
 class GradDriver::GivenModulators {
@@ -133,7 +144,9 @@ void GradDriver::set_mask(const std::optional<Array>& mask) {
 void GradDriver::prepare(const Fetch& fetch) {
   const GivenModulators modulators(*this);
   const bool windowed = use_windows();
-  if (epoch_ == learner_.epoch && windowed == windowed_) return;
+  if (epoch_ == learner_.epoch && windowed == windowed_ &&
+      modulator_ == learner_.rule->modulator)
+    return;
   windowed_ = windowed;
   trace(fetch);
 }
@@ -182,6 +195,8 @@ void GradDriver::end_history() {
 // so there they must be asked for.
 bool GradDriver::use_windows() const {
   if (chunk_ > 1 || learner_.options.vmap || options_.window == 1) return false;
+  if (learner_.algorithm.config.learning_signal() == LearningSignal::modulatory)
+    return false;
   if (learner_.is_bptt()) return true;
   if (learner_.algorithm.vjp_method == VjpMethod::multi_step) return options_.window > 1;
   const bool given = !learner_.rule_inputs.empty();  // one value for every step
@@ -198,7 +213,15 @@ void GradDriver::trace(const Fetch& fetch) {
   else
     program_ = learner_.gradient_program(types, loss_, wanted_, chunk_ > 1 ? chunk_ : 0,
                                          caller_);
+  const auto& inputs = program_ ? program_->program().inputs : std::vector<RuleInput>{};
+  BT_REQUIRE(!options_.modulators ||
+                 std::any_of(inputs.begin(), inputs.end(),
+                             [](const RuleInput& in) { return in.name == kModulator; }),
+             fmt::format("{}: modulators are given twice, by the options and by the "
+                         "function's own call of the learner",
+                         caller_));
   epoch_ = learner_.epoch;
+  modulator_ = learner_.rule->modulator;
 }
 
 // Compiles for the window that starts at t; its length.

@@ -28,6 +28,8 @@ class GradDriver {
 
   std::int64_t length() const { return length_; }
   void set_mask(const std::optional<Array>& mask);
+  // UserError unless the rule is modulatory and there is one per step that fits.
+  void set_modulators(const std::optional<Array>& modulators);
   // Traces the loss for the first steps, unless that is done.
   void prepare(const Fetch& fetch);
   void run(const Fetch& fetch, GradResult& result);
@@ -38,7 +40,6 @@ class GradDriver {
   }
   // Modulators of the options stand while it lives, those from before afterwards.
   class GivenModulators;
-  void check_modulators();
   bool use_windows() const;
   void trace(const Fetch& fetch);
   std::int64_t window_at(std::int64_t t);
@@ -73,7 +74,8 @@ class GradDriver {
   bool windowed_ = false;
   std::vector<std::string> wanted_;
   std::optional<Learner::Impl::TracedLoss> traced_;
-  std::int64_t epoch_ = -1;  // of the learner's programs
+  std::int64_t epoch_ = -1;        // of the learner's programs
+  std::optional<Type> modulator_;  // the program was written for
   std::shared_ptr<Executable> program_;
   std::vector<Array> args_;
   std::vector<double> mask_, weights_, losses_;

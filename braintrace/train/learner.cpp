@@ -138,22 +138,6 @@ void Learner::set_counters(std::int64_t calls, std::int64_t trace_steps) {
   impl_->trace_steps = trace_steps;
 }
 
-void Learner::set_modulator(const std::optional<Array>& modulator) {
-  const auto mine = claim("set_modulator");
-  BT_REQUIRE(
-      algorithm().config.learning_signal() == LearningSignal::modulatory || !modulator,
-      fmt::format("set_modulator: {} has no modulatory signal", algorithm().name));
-  const DType dtype = impl_->rule->scalar_dtype();
-  std::optional<Type> type;
-  if (modulator) type = Type{dtype, modulator->shape()};
-  if (type != impl_->rule->modulator) impl_->forget_programs();
-  impl_->rule->modulator = type;
-  if (modulator)
-    impl_->rule_inputs["modulator"] = modulator->astype(dtype).contiguous();
-  else
-    impl_->rule_inputs.erase("modulator");
-}
-
 void Learner::set_rule_input(const std::string& name, const Array& value) {
   const auto mine = claim("set_rule_input");
   for (const RuleInput& in : impl_->rule->rule().optional_inputs())

@@ -84,14 +84,22 @@ class Learner {
   Values operator()(const MultiStepData& xs);  // outputs stacked over time
   Values operator()(const SingleStepData& xs) { return (*this)(xs.values); }
   Value update(const Value& x) { return (*this)(x); }
+  // The same with a third factor for this step alone, in place of the standing one (see
+  // set_modulator). Inside a traced loss it may depend on the loss's arguments.
+  Value update(const Value& x, const Value& modulator);
+  Values update(const Values& xs, const Value& modulator);
 
   // Streaming: traced once, then called at every step. Weights may change in between.
   LossHandle trace_loss(const TracedFn& loss, const std::vector<Array>& examples);
   StepGradient step_grad(const std::vector<Array>& args, LossHandle& loss,
                          double weight = 1);
+  // Modulatory rules need no loss: the modulator alone is the signal. `results` are the
+  // outputs of the model; parameters without a trace have gradient zero.
+  StepGradient modulated_grad(const std::vector<Array>& args, const Array& modulator);
   std::vector<Array> step(const std::vector<Array>& args);  // no gradient
 
-  // The gradient over a sequence, taken step by step (train/sequence.h).
+  // The gradient over a sequence, taken step by step (train/sequence.h). Without a loss
+  // (an empty function) when the options hold modulators.
   GradResult etrace_grad(const std::vector<Array>& sequences, const TracedFn& loss,
                          const GradOptions& options = {});
   GradResult etrace_grad(const SequenceSource& source, const TracedFn& loss,
@@ -134,8 +142,12 @@ class Learner {
   std::int64_t trace_steps() const;    // steps so far
   void set_counters(std::int64_t calls, std::int64_t trace_steps);
 
-  // A third factor for modulatory rules: kept until replaced; nullopt removes it.
+  // A third factor for modulatory rules: kept until replaced; nullopt removes it. One
+  // number, one per position or sample, or what broadcasts to (*varshape, num_state) of
+  // every group, UserError otherwise; under vmap behind the lane axis, unless it is one
+  // number.
   void set_modulator(const std::optional<Array>& modulator);
+  std::optional<Array> modulator() const;  // the standing one
   // Injected noise and other per-step inputs of the rule, by name.
   void set_rule_input(const std::string& name, const Array& value);
   void set_feedback(FeedbackMatrices matrices);

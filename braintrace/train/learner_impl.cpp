@@ -108,9 +108,8 @@ void Learner::Impl::rebatch(std::int64_t batch_size) {
 }
 
 void Learner::Impl::forget_programs() {
-  programs.clear();
-  known.clear();
-  step_plans.clear();
+  programs.clear(), known.clear();
+  step_plans.clear(), modulated_plans.clear();
   ++epoch;
   last = nullptr;
 }
@@ -182,8 +181,9 @@ std::uint64_t mixed(std::uint64_t key, std::initializer_list<std::uint64_t> part
 std::uint64_t key_of(const CompiledRule& rule, const LossProgram& loss,
                      const std::vector<std::string>& weights) {
   std::uint64_t key =
-      mixed(structural_hash(loss.graph), {loss.has_loss, loss.num_results, loss.num_args,
-                                          loss.leaves.size(), loss.new_states.size()});
+      mixed(structural_hash(loss.graph),
+            {loss.has_loss, loss.num_results, loss.num_args, loss.leaves.size(),
+             loss.new_states.size(), loss.modulator.has_value()});
   for (const ProgramLeaf& leaf : loss.leaves)
     key = mixed(key, {std::hash<const State*>{}(leaf.state), leaf.leaf,
                       std::hash<std::string>{}(leaf.name), leaf.parameter,

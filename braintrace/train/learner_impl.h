@@ -32,11 +32,17 @@ struct Learner::Impl {
     std::int64_t window;
     std::shared_ptr<Executable> executable;
   };
-  std::vector<StepPlan> step_plans;  // of steps without a loss, by their arguments
-  std::vector<Array> cast_args;      // of the call that runs
-  LossTracer* tracer = nullptr;      // while a loss is traced
+  std::vector<StepPlan> step_plans;  // of steps without a gradient, by their arguments
+  struct ModulatedPlan {
+    std::vector<Type> types;
+    std::shared_ptr<Executable> executable;
+  };
+  std::vector<ModulatedPlan> modulated_plans;  // of gradients without a loss
+  std::vector<Array> cast_args;                // of the call that runs
+  LossTracer* tracer = nullptr;                // while a loss is traced
   bool tracing_window = false;
-  std::int64_t epoch = 0;  // of the programs: another one after forget_programs()
+  bool drops_modulators = false;  // a judge in the place of a modulatory learner
+  std::int64_t epoch = 0;         // of the programs: another one after forget_programs()
 
   void compile(const std::vector<Array>& args);
   void rebatch(std::int64_t batch_size);
@@ -53,6 +59,11 @@ struct Learner::Impl {
                                                const std::vector<std::string>& weights,
                                                std::int64_t window,
                                                std::string_view caller);
+  // UserError unless the rule is modulatory and the shape fits every group.
+  void check_modulator(const Shape& shape, std::string_view caller) const;
+  // A function without a loss, for modulatory rules: what the model gives, and zero.
+  LossResult without_loss(const Values& xs, const std::optional<Value>& modulator);
+  std::shared_ptr<Executable> modulated_program(std::span<const Array> args);
   // A loss of one step, traced for windows.
   struct TracedLoss {
     LossProgram program;

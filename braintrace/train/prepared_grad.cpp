@@ -115,6 +115,11 @@ void PreparedGrad::set_mask(const std::optional<Array>& mask) {
   impl_->driver.set_mask(mask);
 }
 
+void PreparedGrad::set_modulators(const std::optional<Array>& modulators) {
+  const LearnerUse::Claim mine(*impl_->use, "PreparedGrad");
+  impl_->driver.set_modulators(modulators);
+}
+
 GradResult PreparedGrad::grad(const std::vector<Array>& sequences) {
   GradResult result;
   grad_into(sequences, result);

@@ -26,6 +26,9 @@ class PreparedGrad {
   void grad_into(const std::vector<Array>& sequences, GradResult& result);
   // In place of the options' mask, from the next call on.
   void set_mask(const std::optional<Array>& mask);
+  // In place of the options' modulators, from the next call on; nullopt: the standing one
+  // of the learner.
+  void set_modulators(const std::optional<Array>& modulators);
 
  private:
   struct Impl;
