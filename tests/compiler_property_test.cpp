@@ -45,15 +45,30 @@ struct Tally {
 // ---- one property each
 // -----------------------------------------------------------------
 
-void check_verdicts(const ETraceGraph& g) {
+// The record that says what a verdict says.
+bool has_record(const ETraceGraph& g, const ParameterVerdict& v) {
+  using Kind = DiagnosticKind;
+  const Kind kind = v.verdict == Verdict::local     ? Kind::parameter_local
+                    : v.verdict == Verdict::refused ? Kind::parameter_refused
+                                                    : Kind::relation_included;
+  return !g.explain({.weight_path = v.path, .kind = kind}).empty();
+}
+
+// Every parameter of the model, used or not, and those the step captured.
+void check_verdicts(const ETraceGraph& g, const Module& m) {
   std::set<Path> wanted, got;
+  for (const NamedState& n : collect_states(m))
+    if (n.state->kind() == StateKind::param) wanted.insert(n.path);
   for (const StepState& s : g.module_info.step.states)
     if (s.kind == StateKind::param) wanted.insert(s.path);
+  const bool sound = g.options.weight_paths != WeightPaths::exclude;
   for (const ParameterVerdict& v : g.verdicts) {
     require(got.insert(v.path).second, "two verdicts for " + to_string(v.path));
     require(!v.reason.empty(), "no reason for the verdict of " + to_string(v.path));
+    require(!sound || has_record(g, v),
+            "no record for the verdict of " + to_string(v.path));
   }
-  require(got == wanted, "verdicts and used parameters differ");
+  require(got == wanted, "verdicts and parameters differ");
   for (const CompilationRecord& r : g.diagnostics)
     require(!r.message.empty(), "a record without a message");
 }
@@ -281,7 +296,7 @@ void check_model(std::uint64_t seed, RandomModel& m, const CompileOptions& optio
   for (const ParameterVerdict& v : g->verdicts)
     ++tally.verdicts[std::string(to_string(v.verdict))];
   tally.chained_groups += has_chained_group(*g, m) ? 1 : 0;
-  check_verdicts(*g);
+  check_verdicts(*g, m);
   check_graphs(*g);
   check_values(*g, m.args());
   check_repeatable(*g, m, seed, options);

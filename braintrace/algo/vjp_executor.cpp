@@ -79,8 +79,9 @@ void ETraceVjpGraphExecutor::add_reverse(Program& p) const {
   std::set<const State*> constant;
   const bool single = options_.vjp_method == VjpMethod::single_step;
   for (const ParameterVerdict& v : graph().verdicts)
-    if (single || v.verdict == Verdict::refused)
-      constant.insert(graph().module_info.step.find(v.path)->state);
+    if (const StepState* used = graph().module_info.step.find(v.path);
+        used && (single || v.verdict == Verdict::refused))
+      constant.insert(used->state);
   for (const Type& t : run.input_types()) p.active.push_back(is_float(t.dtype));
   for (std::size_t k = 0; k < p.forward.leaves.size(); ++k)
     if (constant.contains(p.forward.leaves[k].state))

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/etrace/evaluation.h"
 #include "braintrace/etrace/graph_index.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/ops.h"
@@ -29,38 +30,61 @@ struct Item {
 };
 using Items = std::vector<Item>;
 
-class Canonicalizer {
+class Canonicalizer : public GraphEvaluation {
  public:
   Canonicalizer(const CompileOptions& options, Diagnostics& diagnostics)
       : options_(options), diagnostics_(diagnostics) {}
 
   // `makes_hidden`: values of this graph that are hidden states at step exit.
   Items run(const Graph& g, const Items& inputs, const std::set<ValueId>& makes_hidden) {
-    std::vector<Item> env(g.num_values());
-    for (std::size_t i = 0; i < inputs.size(); ++i) env[g.inputs()[i].index] = inputs[i];
-    for (const Node& n : g.nodes()) {
-      Items in;
-      for (ValueId v : n.inputs) in.push_back(env[v.index]);
-      const bool produces =
-          std::any_of(n.outputs.begin(), n.outputs.end(),
-                      [&](ValueId v) { return makes_hidden.contains(v); });
-      Items out = convert(n, in, produces);
-      for (std::size_t k = 0; k < out.size(); ++k) env[n.outputs[k].index] = out[k];
-    }
-    Items results;
-    for (ValueId v : g.outputs()) results.push_back(env[v.index]);
+    Frame frame{Items(g.num_values()), &makes_hidden};
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      frame.env[g.inputs()[i].index] = inputs[i];
+    frames_.push_back(std::move(frame));
+    evaluate(g);
+    const Items results = read(g.outputs());
+    frames_.pop_back();
     return results;
   }
 
  private:
-  Items convert(const Node& n, const Items& in, bool produces_hidden) {
-    if (as_cond(n) && options_.control_flow.cond == "convert")
-      if (const auto why = relevance(n, in, produces_hidden, "a branch"))
-        return cond(n, in, produces_hidden, *why);
-    if (as_scan(n))
-      if (const auto why = relevance(n, in, produces_hidden, "its body"))
-        return scan(n, in, produces_hidden, *why);
-    return copy(n, in);
+  // A program on its way: the step, or the body that is being written into it.
+  struct Frame {
+    Items env;  // by value of the old program
+    const std::set<ValueId>* makes_hidden;
+  };
+
+  void eval_cond(std::size_t, const Node& n) override {
+    const Items in = read(n.inputs);
+    const bool produces = makes_a_state(n);
+    const auto why = options_.control_flow.cond == "convert"
+                         ? relevance(n, in, produces, "a branch")
+                         : std::nullopt;
+    define(n, why ? cond(n, in, produces, *why) : copy(n, in));
+  }
+  void eval_scan(std::size_t, const Node& n) override {
+    const Items in = read(n.inputs);
+    const bool produces = makes_a_state(n);
+    const auto why = relevance(n, in, produces, "its body");
+    define(n, why ? scan(n, in, produces, *why) : copy(n, in));
+  }
+  void eval_node(std::size_t, const Node& n) override {
+    define(n, copy(n, read(n.inputs)));
+  }
+
+  Items read(std::span<const ValueId> ids) const {
+    Items out;
+    for (ValueId v : ids) out.push_back(frames_.back().env[v.index]);
+    return out;
+  }
+  void define(const Node& n, const Items& out) {
+    for (std::size_t k = 0; k < out.size(); ++k)
+      frames_.back().env[n.outputs[k].index] = out[k];
+  }
+  bool makes_a_state(const Node& n) const {
+    return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) {
+      return frames_.back().makes_hidden->contains(v);
+    });
   }
 
   // The first reason, in the reference's order; nullopt: leave the node alone.
@@ -248,6 +272,7 @@ class Canonicalizer {
 
   const CompileOptions& options_;
   Diagnostics& diagnostics_;
+  std::vector<Frame> frames_;
 };
 
 Items tainted_inputs(const StepModel& step, Builder& builder) {

@@ -6,8 +6,10 @@
 #include <doctest/doctest.h>
 
 #include "braintrace/etrace/scan_descent.h"
+#include "braintrace/ir/builder.h"
 #include "braintrace/testing/close.h"
 #include "braintrace/testing/micro_model.h"
+#include "braintrace/transforms/vmap.h"
 
 using namespace braintrace;
 using namespace braintrace::testing;
@@ -285,6 +287,59 @@ TEST_CASE("the reference drops a sliced output for its shape; we keep the newest
   local.weight_paths = WeightPaths::local;
   CHECK(verdict_of(m.compile(local), "w") == Verdict::local);
   CHECK(verdict_of(m.compile(), "w") == Verdict::dense);
+}
+
+TEST_CASE("the reference drops a reshaped output for its shape; we trace it") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value y = matmul(x, s.w());
+    s.set("h", 0.9 * s.h() + reshape(y, {2, 3}));
+    return s.h();
+  });
+  m.hidden("h", {2, 3}).param("w", {4, 6});
+  CHECK(kinds_of(m.compile(compat())) ==
+        std::vector<std::string>{"relation_excluded_shape_mismatch",
+                                 "relation_excluded_non_temporal"});
+  CHECK(verdict_of(m.compile(), "w") == Verdict::direct);
+}
+
+TEST_CASE("a product mapped over lanes inside the step is one matrix product") {
+  const auto b = Builder::create();
+  const Value row = b->input({DType::f64, {4}}), weight = b->input({DType::f64, {4, 4}});
+  const Graph lane = b->finish(std::vector{matmul(row, weight)});
+  const Graph lanes = vmap(lane, 3, {.in_axes = {0, std::nullopt}});
+  for (const CompileOptions& o : {compat(), CompileOptions{}}) {
+    MicroModel m([&](MicroModel& s, Value x) {
+      const Value h = s.h();
+      s.set("h", 0.9 * h + inline_graph(lanes, std::vector{x, s.w()})[0]);
+      return s.h();
+    });
+    m.hidden("h", {3, 4}).param("w", {4, 4});
+    const ETraceGraph g = m.compile(o, {3, 4});
+    REQUIRE(g.hidden_param_op_relations.size() == 1);
+    CHECK(g.hidden_param_op_relations[0].primitive == "etp_mm");
+    CHECK(g.hidden_param_op_relations[0].path() == Path{"w"});
+    CHECK(verdict_of(g, "w") == Verdict::direct);
+    CHECK(jacobian_of(g, 0, {3, 4}).at(0) == doctest::Approx(0.9));
+  }
+}
+
+TEST_CASE("a captured state is used, and on record under a name of its own") {
+  HiddenState outside({4}, constant_init(0.5));
+  outside.initialize(rng_key(0), {.dtype = DType::f64});
+  MicroModel m([&](MicroModel& s, Value x) {
+    outside.set(0.9 * outside.value() + matmul(x, s.w()));
+    return outside.value();
+  });
+  m.param("w", {4, 4});
+  const ETraceGraph g = m.compile(compat());
+  CHECK(g.hidden_groups.at(0).hidden_paths() ==
+        std::vector<Path>{Path{"_unknown_path_0"}});
+  const auto records = g.explain({.kind = Kind::state_mismatch});
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].level == DiagnosticLevel::warning);
+  CHECK(records[0].context == std::vector<std::pair<std::string, std::string>>{
+                                  {"direction", "'compiled_not_in_retrieved'"},
+                                  {"path", "('_unknown_path_0',)"}});
 }
 
 TEST_CASE("dynamic states are listed") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/etrace/control_flow.h"
 
+#include <functional>
 #include <set>
 
 #include <fmt/format.h>
@@ -15,9 +16,26 @@ namespace {
 
 std::string at(const Node& n) { return n.loc ? " at " + to_string(n.loc) : ""; }
 
-bool is_opaque(const Node& n) { return as_scan(n) || as_while(n) || as_cond(n); }
+// Visits the loops and branches that are left closed, with their index.
+class ClosedControlFlow : public GraphEvaluation {
+ public:
+  using Visit = std::function<void(std::size_t, const Node&, std::string_view kind)>;
+  static void visit(const ModuleInfo& info, Visit visit) {
+    ClosedControlFlow(info, std::move(visit)).evaluate(info.program());
+  }
 
-class ControlFlowCheck : public GraphEvaluation {
+ private:
+  ClosedControlFlow(const ModuleInfo& info, Visit visit)
+      : info_(info), visit_(std::move(visit)) {}
+  void eval_control_flow(std::size_t i, const Node& n, std::string_view kind) override {
+    if (!info_.descended_nodes.contains(i)) visit_(i, n, kind);
+  }
+
+  const ModuleInfo& info_;
+  const Visit visit_;
+};
+
+class ControlFlowCheck {
  public:
   ControlFlowCheck(const ModuleInfo& info, const CompileOptions& options, Diagnostics& d)
       : info_(info),
@@ -25,20 +43,14 @@ class ControlFlowCheck : public GraphEvaluation {
         diagnostics_(d),
         enclosed_(enclosed_weights(info, options)) {}
 
- protected:
-  void eval_scan(std::size_t i, const Node& n) override { check(i, n, "scan"); }
-  void eval_while(std::size_t i, const Node& n) override { check(i, n, "while"); }
-  void eval_cond(std::size_t i, const Node& n) override { check(i, n, "cond"); }
-
- private:
   void check(std::size_t i, const Node& n, std::string_view kind) {
-    if (info_.descended_nodes.contains(i)) return;
     for (const EnclosedWeight& w : enclosed_)
       if (w.node == i) weight(w);
     for (ValueId v : n.outputs)
       if (const HiddenVar* h = info_.hidden_at_output(v)) hidden(n, kind, *h);
   }
 
+ private:
   void weight(const EnclosedWeight& w) {
     const bool loop = w.kind == "while";
     const bool goes_on = options_.control_flow.etp_in_control_flow == "local" &&
@@ -78,6 +90,31 @@ class ControlFlowCheck : public GraphEvaluation {
   const std::vector<EnclosedWeight> enclosed_;
 };
 
+// Trainable ops in bodies of any kind, calls included.
+class ClosedBodies : public GraphEvaluation {
+ public:
+  ClosedBodies(const ModuleInfo& info, Diagnostics& d) : info_(info), diagnostics_(d) {}
+
+ private:
+  void eval_pjit(std::size_t i, const Node& n) override {
+    eval_control_flow(i, n, n.op->name);
+  }
+  void eval_control_flow(std::size_t i, const Node& n, std::string_view kind) override {
+    if (info_.descended_nodes.contains(i) || !any_node(n, is_etp)) return;
+    const std::string message = fmt::format(
+        "a trainable op sits inside a {}{} that the compiler does not open", kind, at(n));
+    const bool refuse = info_.control_flow.etp_in_control_flow == "error";
+    diagnostics_.note(
+        {.kind = DiagnosticKind::primitive_inside_control_flow,
+         .level = refuse ? DiagnosticLevel::error : DiagnosticLevel::warning,
+         .message = message});
+    BT_REQUIRE_KIND(!refuse, ErrorKind::not_implemented, message);
+  }
+
+  const ModuleInfo& info_;
+  Diagnostics& diagnostics_;
+};
+
 // The parameters a value is, or is made of alone.
 std::vector<Path> weights_behind(const ModuleInfo& info, ValueId v,
                                  const CompileOptions& options) {
@@ -95,30 +132,28 @@ std::vector<Path> weights_behind(const ModuleInfo& info, ValueId v,
 std::vector<EnclosedWeight> enclosed_weights(const ModuleInfo& info,
                                              const CompileOptions& options) {
   std::vector<EnclosedWeight> out;
-  const auto nodes = info.program().nodes();
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const Node& n = nodes[i];
-    const std::string kind = as_scan(n) ? "scan" : as_while(n) ? "while" : "cond";
-    if (info.descended_nodes.contains(i) || !is_opaque(n)) continue;
-    std::set<Path> seen;
-    for (ValueId v : n.inputs)
-      for (const Path& p : weights_behind(info, v, options))
-        if (seen.insert(p).second) out.push_back({p, i, kind, kind + at(n)});
-  }
+  ClosedControlFlow::visit(
+      info, [&](std::size_t i, const Node& n, std::string_view kind) {
+        std::set<Path> seen;
+        for (ValueId v : n.inputs)
+          for (const Path& p : weights_behind(info, v, options))
+            if (seen.insert(p).second)
+              out.push_back({p, i, std::string(kind), std::string(kind) + at(n)});
+      });
   return out;
 }
 
 void check_control_flow(const ModuleInfo& info, const CompileOptions& options,
                         Diagnostics& diagnostics) {
-  ControlFlowCheck(info, options, diagnostics).evaluate(info.program());
+  ControlFlowCheck check(info, options, diagnostics);
+  ClosedControlFlow::visit(info, [&](std::size_t i, const Node& n,
+                                     std::string_view kind) { check.check(i, n, kind); });
 }
 
 void note_opaque_perturbation(const ModuleInfo& info, const CompileOptions& options,
                               Diagnostics& diagnostics) {
   if (options.opaque_records == OpaqueRecords::once) return;
-  for (std::size_t i = 0; i < info.program().nodes().size(); ++i) {
-    const Node& n = info.program().nodes()[i];
-    if (!is_opaque(n) || info.descended_nodes.contains(i)) continue;
+  ClosedControlFlow::visit(info, [&](std::size_t, const Node& n, std::string_view kind) {
     for (ValueId v : n.outputs) {
       const HiddenVar* h = info.hidden_at_output(v);
       if (!h) continue;
@@ -126,31 +161,19 @@ void note_opaque_perturbation(const ModuleInfo& info, const CompileOptions& opti
           .kind = DiagnosticKind::control_flow_opaque_fwd,
           .level = DiagnosticLevel::info,
           .message = fmt::format("hidden state {} is the result of a {}{}",
-                                 to_string(h->path), n.op->name, at(n))};
+                                 to_string(h->path), kind, at(n))};
       diagnostics.note(r);
-      if (!as_while(n)) continue;
+      if (kind != "while") continue;
       r.level = DiagnosticLevel::warning;
       r.message += "; its inputs are detached for reverse mode";
       r.context = {{"site", "'perturbation'"}};
       diagnostics.note(std::move(r));
     }
-  }
+  });
 }
 
 void check_etp_in_control_flow(const ModuleInfo& info, Diagnostics& diagnostics) {
-  for (std::size_t i = 0; i < info.program().nodes().size(); ++i) {
-    const Node& n = info.program().nodes()[i];
-    if (!has(n.op->traits, Trait::region) || !any_node(n, is_etp)) continue;
-    if (info.descended_nodes.contains(i)) continue;
-    const std::string message =
-        fmt::format("a trainable op sits inside a {}{} that the compiler does not open",
-                    n.op->name, at(n));
-    const bool refuse = info.control_flow.etp_in_control_flow == "error";
-    diagnostics.note({.kind = DiagnosticKind::primitive_inside_control_flow,
-                      .level = refuse ? DiagnosticLevel::error : DiagnosticLevel::warning,
-                      .message = message});
-    BT_REQUIRE_KIND(!refuse, ErrorKind::not_implemented, message);
-  }
+  ClosedBodies(info, diagnostics).evaluate(info.program());
 }
 
 }  // namespace braintrace

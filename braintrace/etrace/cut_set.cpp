@@ -133,8 +133,29 @@ class CutCollector {
   std::map<std::size_t, std::set<std::size_t>> named_;
 };
 
+// Where a group's influence, still position by position, enters states of other groups:
+// the last op on the way.
+std::vector<Use> uses_into_others(const ModuleInfo& info, const HiddenGroup& g) {
+  const Influence inf =
+      influence_of(*info.index, g.hidden_invars(), g.varshape(), FlowOptions{});
+  std::vector<Use> out;
+  for (const HiddenVar& h : info.hidden) {
+    if (g.contains(h.path) || !inf.reached.contains(h.out)) continue;
+    const std::size_t node = *info.index->producer(h.out);
+    for (std::size_t k = 0; k < info.index->node(node).inputs.size(); ++k)
+      if (inf.kept.contains({node, k})) out.push_back({node, k});
+  }
+  return out;
+}
+
 void add_once(std::vector<Path>& list, const Path& p) {
   if (std::find(list.begin(), list.end(), p) == list.end()) list.push_back(p);
+}
+
+bool feeds_directly(const HiddenParamOpRelation& r, const HiddenGroup& g) {
+  return r.kind == RelationKind::direct && !r.control_flow_context &&
+         std::find(r.group_indices.begin(), r.group_indices.end(), g.index) !=
+             r.group_indices.end();
 }
 
 }  // namespace
@@ -148,6 +169,13 @@ std::vector<CutEntry> cut_set(const ModuleInfo& info,
     for (const Use& u : g.cuts)
       for (CutEntry* c : cuts.at(u))
         for (const Path& p : g.hidden_paths()) add_once(c->from, p);
+    if (groups.size() == 1) continue;
+    for (const Use& u : uses_into_others(info, g))
+      for (CutEntry* c : cuts.at(u)) {
+        for (const Path& p : g.hidden_paths()) add_once(c->from, p);
+        for (const HiddenParamOpRelation& r : relations)
+          if (feeds_directly(r, g)) add_once(c->weights, r.path());
+      }
   }
   for (const HiddenParamOpRelation& r : relations) {
     if (r.kind != RelationKind::direct || r.control_flow_context) continue;

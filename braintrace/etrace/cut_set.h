@@ -32,8 +32,8 @@ struct CutEntry {
 
 struct HiddenParamOpRelation;
 
-// The cuts of all groups and direct relations that have a hidden state beyond them, in
-// program order.
+// The cuts of all groups and direct relations that have a hidden state beyond them, and
+// the edges between groups, in program order. Needs: mixing = cut.
 std::vector<CutEntry> cut_set(const ModuleInfo& info,
                               const std::vector<HiddenGroup>& groups,
                               const std::vector<HiddenParamOpRelation>& relations);

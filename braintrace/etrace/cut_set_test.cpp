@@ -86,3 +86,23 @@ TEST_CASE("the program is cut where positions stop, whatever is named") {
   const Node& n = g.module_info.index->node(cuts[0].use.node);
   CHECK(n.inputs[cuts[0].use.input] == g.hidden_groups[0].hidden_invars()[0]);
 }
+
+TEST_CASE("an edge between two groups is a cut, also where positions are kept") {
+  MicroModel m([](MicroModel& s, Value x) {
+    s.set("a", 0.9 * s.h("a") + matmul(x, s.w()));
+    s.set("b", 0.5 * s.h("b") + reshape(s.h("a"), {2, 2}));
+    return s.h("b");
+  });
+  m.hidden("a", {4}).hidden("b", {2, 2}).param("w", {4, 4});
+  const ETraceGraph g = m.compile();
+  REQUIRE(g.hidden_groups.size() == 2);
+  const auto cuts = cut_set(g.module_info, g.hidden_groups, g.hidden_param_op_relations);
+  REQUIRE(cuts.size() == 1);
+  CHECK(cuts[0].op == "add");
+  CHECK(cuts[0].from == std::vector<Path>{Path{"a"}});
+  CHECK(cuts[0].weights == std::vector<Path>{Path{"w"}});
+  CHECK(cuts[0].to == std::vector<Path>{Path{"b"}});
+  CHECK(
+      g.explain({.hidden_path = Path{"b"}, .kind = DiagnosticKind::history_cut}).size() ==
+      1);
+}

@@ -8,6 +8,7 @@
 
 #include "braintrace/etrace/control_flow.h"
 #include "braintrace/etrace/scan_descent.h"
+#include "braintrace/etrace/verify_locality.h"
 
 namespace braintrace {
 namespace {
@@ -19,6 +20,14 @@ void validate_sparse(const CompileOptions& o) {
       fmt::format("compile_etrace_graph: sparse_n must be >= 1, got {}", *o.sparse_n));
   BT_REQUIRE_KIND(o.include_recurrent_mixing, ErrorKind::not_supported,
                   "compile_etrace_graph: sparse_n needs include_recurrent_mixing");
+}
+
+// What remains behind the cuts is position-local (I6). Cheap beside the analyses that
+// made it, so every compile checks it.
+void verify_cut_programs(const ETraceGraph& g) {
+  if (g.options.mixing != Mixing::cut || g.options.include_recurrent_mixing) return;
+  for (const HiddenGroup& group : g.hidden_groups) verify_locality(group);
+  for (const HiddenParamOpRelation& r : g.hidden_param_op_relations) verify_locality(r);
 }
 
 // Everything a learning rule reads from a step, each value once.
@@ -110,6 +119,7 @@ ETraceGraph compile_etrace_graph(Module& model, const std::vector<Array>& args,
   g.hidden_param_op_relations =
       find_hidden_param_op_relations_from_minfo(info, g.hidden_groups, options, d);
   append_relations(g.hidden_param_op_relations, g.hidden_groups, descent);
+  verify_cut_programs(g);
   g.verdicts =
       parameter_verdicts(info, g.hidden_groups, g.hidden_param_op_relations, options, d);
   g.module_info =

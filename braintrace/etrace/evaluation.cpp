@@ -23,4 +23,23 @@ void GraphEvaluation::evaluate(const Graph& g) {
   }
 }
 
+GraphRewrite::GraphRewrite(const Graph& g)
+    : g_(g), builder_(Builder::create()), env_(g.num_values()) {
+  for (ValueId v : g.inputs()) env_[v.index] = builder_->input(g.type(v));
+}
+
+std::vector<Value> GraphRewrite::values(std::span<const ValueId> ids) const {
+  std::vector<Value> out;
+  for (ValueId v : ids) out.push_back(env_[v.index]);
+  return out;
+}
+
+void GraphRewrite::define(const Node& n, const std::vector<Value>& out) {
+  for (std::size_t k = 0; k < n.outputs.size(); ++k) env_[n.outputs[k].index] = out[k];
+}
+
+void GraphRewrite::eval_node(std::size_t, const Node& n) {
+  define(n, builder_->record(*n.op, values(n.inputs), n.attrs, n.loc));
+}
+
 }  // namespace braintrace

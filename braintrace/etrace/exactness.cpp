@@ -29,8 +29,10 @@ class ExactnessFinder {
 
   ParameterExactness of(const ParameterVerdict& v) const {
     if (v.verdict == Verdict::refused) return {v.path, false, v.reason};
+    const StepState* used = info_.step.find(v.path);
+    if (!used) return {v.path, true, v.reason};
     bool temporal = false;
-    const std::vector<ValueId>& leaves = info_.step.find(v.path)->in;
+    const std::vector<ValueId>& leaves = used->in;
     for (std::size_t k = 0; k < leaves.size(); ++k) {
       if (const Loss lost = lost_by(v.path, k, leaves[k])) return {v.path, false, *lost};
       temporal = temporal || !groups_reached({leaves[k]}).empty();
@@ -48,9 +50,7 @@ class ExactnessFinder {
   std::set<ValueId> reached(const std::vector<ValueId>& from,
                             const std::set<Use>& skip = {}) const {
     const auto follow = [&](Use u) {
-      const Trait t = node(u.node).op->traits;
-      return !has(t, Trait::stops_gradient) && !has(t, Trait::no_tangent) &&
-             !skip.contains(u);
+      return passes_tangent(*info_.index, u) && !skip.contains(u);
     };
     std::set<ValueId> out;
     for (ValueId v : from)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the relations of a step: one per trainable op that reaches a hidden state.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "braintrace/etrace/control_flow.h"
 #include "braintrace/etrace/cut_set.h"
 #include "braintrace/etrace/dense_policy.h"
+#include "braintrace/etrace/evaluation.h"
+#include "braintrace/etrace/live_values.h"
 #include "braintrace/etrace/reachability.h"
 #include "braintrace/etrace/relation.h"
 
@@ -41,7 +44,7 @@ void check_seam(const ModuleInfo& info, const std::vector<HiddenGroup>& groups) 
                       to_string(m.path), g.index));
 }
 
-class RelationFinder {
+class RelationFinder : public GraphEvaluation {
  public:
   RelationFinder(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
                  const CompileOptions& options, Diagnostics& diagnostics)
@@ -50,59 +53,69 @@ class RelationFinder {
         options_(options),
         diagnostics_(diagnostics),
         reach_(info, groups, options),
-        dense_(info, groups, options) {}
+        dense_(info, groups, options),
+        live_(live_values(info)) {}
 
   std::vector<HiddenParamOpRelation> run() {
-    struct Found {
-      HiddenParamOpRelation relation;
-      Reach reach;
-    };
-    std::vector<Found> found;
-    const auto nodes = info_.program().nodes();
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (!nodes[i].op->etp) continue;
-      std::optional<HiddenParamOpRelation> r = skeleton(i);
-      if (!r) continue;
-      Reach reach = reach_.reach(i);
-      if (!reach.hidden_outs.empty()) dense_.count_direct(*r, reach.fed);
-      found.push_back({std::move(*r), std::move(reach)});
-    }
+    evaluate(info_.program());
     std::vector<HiddenParamOpRelation> out;
-    for (Found& f : found)
+    for (Found& f : found_)
       if (complete(f.relation, f.reach)) out.push_back(std::move(f.relation));
     return out;
   }
 
  private:
+  struct Found {
+    HiddenParamOpRelation relation;
+    Reach reach;
+  };
+
+  void eval_node(std::size_t i, const Node& n) override {
+    if (!n.op->etp) return;
+    std::optional<HiddenParamOpRelation> r = skeleton(i, n);
+    if (!r) return;
+    Reach reach = reach_.reach(i);
+    if (!reach.hidden_outs.empty()) dense_.count_direct(*r, reach.fed);
+    found_.push_back({std::move(*r), std::move(reach)});
+  }
+
   // Layout and parameters; nullopt when no parameter is behind any trainable input.
-  std::optional<HiddenParamOpRelation> skeleton(std::size_t i) {
-    const Node& n = info_.program().nodes()[i];
+  std::optional<HiddenParamOpRelation> skeleton(std::size_t i, const Node& n) {
     const NodeTypes types = types_of(info_.program(), n);
     const Signature sig{types.in, types.out, n.attrs};
     HiddenParamOpRelation r{.primitive = node_name(info_.program(), n), .node = i};
     if (n.op->etp->x >= 0) r.x = n.inputs[static_cast<std::size_t>(n.op->etp->x)];
     r.y = n.outputs[0];
-    for (const WeightInput& w : n.op->etp->weights(sig)) add_trainable(r, n, w);
+    bool outside = false;
+    for (const WeightInput& w : n.op->etp->weights(sig))
+      outside = add_trainable(r, n, w) || outside;
     if (!r.trainables.empty()) return r;
+    if (outside) return std::nullopt;  // on record, parameter by parameter
     note(Kind::relation_excluded_no_paramstate, Level::warning, r,
          fmt::format("ETP primitive {}: no trainable input comes from a ParamState",
                      r.primitive));
     return std::nullopt;
   }
 
-  void add_trainable(HiddenParamOpRelation& r, const Node& n, const WeightInput& w) {
+  // True when parameters behind this input are out of reach, outside the loop.
+  bool add_trainable(HiddenParamOpRelation& r, const Node& n, const WeightInput& w) {
     Trainable t{.key = std::string(w.key),
                 .operand = n.inputs[static_cast<std::size_t>(w.input)]};
     t.prologue = prologue_of(info_, t.operand);
+    for (const Path& p : t.prologue.outside) note_made_outside(r, p);
+    const bool outside = !t.prologue.outside.empty();
+    if (t.prologue.parameters.empty() && outside) return true;
     if (t.prologue.parameters.empty()) {
       diagnostics_.note(
           {.kind = Kind::trainable_invar_not_paramstate,
            .level = Level::info,
-           .message = fmt::format("input '{}' of {} comes from no ParamState", t.key,
-                                  r.primitive),
+           .message = fmt::format("input '{}' of {} comes from {}", t.key, r.primitive,
+                                  made_by_trainable_op(t.operand)
+                                      ? "another trainable op, not from a ParamState"
+                                      : "no ParamState"),
            .primitive = r.primitive,
            .context = {{"key", python_string(t.key)}}});
-      return;
+      return false;
     }
     if (options_.weight_source == WeightSource::first_found)
       t.prologue.parameters.resize(1);
@@ -111,12 +124,30 @@ class RelationFinder {
     t.leaf = first.leaf;
     t.state = static_cast<ParamState*>(info_.step.find(first.path)->state);
     r.trainables.push_back(std::move(t));
+    return outside;
+  }
+
+  bool made_by_trainable_op(ValueId operand) const {
+    const auto producer = info_.index->producer(operand);
+    return producer && is_structural_etp(info_.index->node(*producer));
+  }
+
+  void note_made_outside(const HiddenParamOpRelation& r, const Path& p) {
+    CompilationRecord record = base_record(
+        Kind::relation_excluded_weight_to_weight, Level::warning, r,
+        fmt::format("ETP primitive {} in a loop (weight={}): its weight is made of data "
+                    "as well, outside the loop and anew at every step; the loop keeps no "
+                    "sensitivity to the parameter behind it.",
+                    r.primitive, to_string(p)));
+    record.weight_path = p;
+    diagnostics_.note(std::move(record));
   }
 
   // Fills in groups and tails, or records why there are none.
   bool complete(HiddenParamOpRelation& r, const Reach& reach) {
     for (const Path& p : reach.shape_mismatch) note_shape_mismatch(r, p);
     const bool sound = options_.weight_source == WeightSource::all;
+    if (sound && !is_live(r)) return detached(r);
     if (sound && !reach.hidden_outs.empty() && has_dynamic_prologue(r))
       return moving(r, reach);
     if (!reach.hidden_outs.empty()) return direct(r, reach);
@@ -125,6 +156,24 @@ class RelationFinder {
         return dense(r, reach, *why);
     }
     return exclude(r, reach);
+  }
+
+  // Does a derivative lead from the step through the op to one of its parameters?
+  bool is_live(const HiddenParamOpRelation& r) const {
+    return live_[r.y.index] &&
+           std::any_of(r.trainables.begin(), r.trainables.end(), [&](const Trainable& t) {
+             return std::any_of(t.prologue.parameters.begin(),
+                                t.prologue.parameters.end(),
+                                [&](const WeightVar& w) { return live_[w.id.index]; });
+           });
+  }
+
+  bool detached(const HiddenParamOpRelation& r) {
+    note(Kind::relation_excluded_non_temporal, Level::warning, r,
+         fmt::format("ETP primitive {} (weight={}): nothing that is differentiated "
+                     "depends on its weight.",
+                     r.primitive, to_string(r.path())));
+    return false;
   }
 
   static bool has_dynamic_prologue(const HiddenParamOpRelation& r) {
@@ -198,11 +247,14 @@ class RelationFinder {
       note_weight_to_weight(r, reach);
       return false;
     }
+    const bool mixed =
+        options_.weight_paths != WeightPaths::exclude && !reach.beyond.empty();
     note(Kind::relation_excluded_non_temporal, Level::warning, r,
-         fmt::format(
-             "ETP primitive {} (weight={}) has no connected hidden states. It will be "
-             "treated as a non-temporal parameter.",
-             r.primitive, to_string(r.path())));
+         fmt::format("ETP primitive {} (weight={}) {}", r.primitive, to_string(r.path()),
+                     mixed ? "reaches hidden states only through ops that mix "
+                             "positions; its past is not traced."
+                           : "has no connected hidden states. It will be treated as a "
+                             "non-temporal parameter."));
     return false;
   }
 
@@ -259,7 +311,24 @@ class RelationFinder {
     record.hidden_paths = r.connected_hidden_paths;
     record.context = {{"hidden_group_indices", python_tuple(r.group_indices)},
                       {"path_classification", "{" + classes + "}"}};
-    diagnostics_.note(std::move(record));
+    diagnostics_.note(record);
+    for (const Path& p : further_parameters(r)) {
+      record.weight_path = p;
+      record.message = fmt::format("{} through {}({}) -> [{}]", to_string(p), r.primitive,
+                                   to_string(r.path()), fmt::join(r.group_indices, ", "));
+      diagnostics_.note(record);
+    }
+  }
+
+  // Parameters behind its weights besides the one it is named by: w2 of w1 + w2, a bias
+  // of its own. The reference names one.
+  std::set<Path> further_parameters(const HiddenParamOpRelation& r) const {
+    std::set<Path> out;
+    if (options_.weight_source == WeightSource::first_found) return out;
+    for (const Trainable& t : r.trainables)
+      for (const WeightVar& w : t.prologue.parameters)
+        if (w.path != r.path()) out.insert(w.path);
+    return out;
   }
 
   static CompilationRecord base_record(Kind kind, Level level,
@@ -280,6 +349,8 @@ class RelationFinder {
   Diagnostics& diagnostics_;
   ReachFinder reach_;
   DensePolicy dense_;
+  std::vector<Found> found_;  // in program order
+  const std::vector<bool> live_;
 };
 
 }  // namespace

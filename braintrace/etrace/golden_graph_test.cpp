@@ -57,7 +57,8 @@ TEST_CASE(
       load_state_dict(*model, c.weights);
       const Array x = first_input(c);
       const ETraceGraph g = compile_etrace_graph(*model, {x});
-      CHECK(g.verdicts.size() == g.module_info.param_paths().size());
+      CHECK(g.verdicts.size() ==
+            g.module_info.param_paths().size() + g.module_info.unused_params.size());
       verdicts += g.verdicts.size();
       for (const ParameterVerdict& v : g.verdicts) CHECK(!v.reason.empty());
       for (const HiddenGroup& group : g.hidden_groups) {

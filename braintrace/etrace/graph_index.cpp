@@ -23,6 +23,13 @@ std::optional<std::size_t> GraphIndex::producer(ValueId v) const {
   return p < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(p));
 }
 
+bool passes_tangent(const GraphIndex& index, Use u) {
+  const Node& n = index.node(u.node);
+  return !has(n.op->traits, Trait::stops_gradient) &&
+         !has(n.op->traits, Trait::no_tangent) &&
+         is_float(index.graph().type(n.inputs[u.input]).dtype);
+}
+
 SubProgram extract(const GraphIndex& index, std::span<const std::size_t> nodes,
                    std::span<const ValueId> arguments, std::span<const ValueId> outputs,
                    const std::function<bool(Use)>& is_variable) {

@@ -35,6 +35,10 @@ class GraphIndex {
   std::vector<std::vector<Use>> uses_;
 };
 
+// Has the node a derivative in this input? Not at stop_gradient, at ops without tangents,
+// nor for integers.
+bool passes_tangent(const GraphIndex& index, Use u);
+
 // A part of a program as a program of its own.
 struct SubProgram {
   Graph graph;                     // inputs: constants, then arguments

@@ -16,7 +16,7 @@ struct ScanDescentInfo;
 
 struct HiddenGroup {
   std::int64_t index = 0;
-  std::vector<HiddenVar> members;  // canonical order
+  std::vector<HiddenVar> members;  // canonical order; values of the body under `descent`
   // (constants..., one value per member at entry) -> (one value per member at exit)
   Graph transition_program;
   std::vector<ValueId> transition_constants;  // values of the step's program
@@ -26,6 +26,10 @@ struct HiddenGroup {
   std::optional<SnapPattern> snap = {};
   std::shared_ptr<const ScanDescentInfo> descent = {};
 
+  const Graph& transition_jaxpr() const { return transition_program; }
+  const std::vector<ValueId>& transition_jaxpr_constvars() const {
+    return transition_constants;
+  }
   std::vector<Path> hidden_paths() const;
   std::vector<HiddenState*> hidden_states() const;
   std::vector<ValueId> hidden_invars() const;

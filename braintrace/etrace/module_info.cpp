@@ -19,16 +19,29 @@ const T* look_up(const std::map<ValueId, std::size_t>& table, const std::vector<
   return it == table.end() ? nullptr : &rows[it->second];
 }
 
-void note_mismatches(const StepModel& step, Diagnostics& d) {
-  for (const Path& p : step.unused)
-    d.note(
-        {.kind = DiagnosticKind::state_mismatch,
-         .level = DiagnosticLevel::warning,
-         .message = fmt::format("state {} is registered in the model but the step does "
-                                "not use it",
-                                to_string(p)),
-         .context = {{"direction", "'retrieved_not_in_compiled'"},
-                     {"path", to_string(p)}}});
+// The parameters among the states the step does not use.
+std::vector<Path> unused_params_of(const Module& model, const StepModel& step) {
+  std::vector<Path> out;
+  for (const NamedState& n : collect_states(model))
+    if (n.state->kind() == StateKind::param && !step.find(n.path)) out.push_back(n.path);
+  return out;
+}
+
+void note_mismatches(const StepModel& step, const std::vector<Path>& unused_params,
+                     Diagnostics& d) {
+  for (const Path& p : step.unused) {
+    CompilationRecord r{
+        .kind = DiagnosticKind::state_mismatch,
+        .level = DiagnosticLevel::warning,
+        .message = fmt::format("state {} is registered in the model but the step does "
+                               "not use it",
+                               to_string(p)),
+        .context = {{"direction", "'retrieved_not_in_compiled'"},
+                    {"path", to_string(p)}}};
+    if (std::find(unused_params.begin(), unused_params.end(), p) != unused_params.end())
+      r.weight_path = p;
+    d.note(std::move(r));
+  }
   for (const Path& p : step.captured)
     d.note({.kind = DiagnosticKind::state_mismatch,
             .level = DiagnosticLevel::warning,
@@ -186,6 +199,7 @@ ModuleInfo rebind(const ModuleInfo& info, Graph program, std::size_t num_outputs
   }
   BT_INVARIANT(out == num_outputs);
   ModuleInfo result = bind(std::move(step), info.control_flow);
+  result.unused_params = info.unused_params;
   result.num_var_state = num_outputs - result.num_var_out;
   return result;
 }
@@ -194,8 +208,12 @@ ModuleInfo extract_module_info(Module& model, const std::vector<Array>& args,
                                const CompileOptions& options, Diagnostics& diagnostics) {
   validate(options.control_flow);
   const StepModel step = trace_step(model, args);
-  note_mismatches(step, diagnostics);
-  return bind(canonical_step(step, options, diagnostics), options.control_flow);
+  const std::vector<Path> unused = unused_params_of(model, step);
+  note_mismatches(step, unused, diagnostics);
+  ModuleInfo info =
+      bind(canonical_step(step, options, diagnostics), options.control_flow);
+  info.unused_params = unused;
+  return info;
 }
 
 ModuleInfo extract_module_info(Module& model, const std::vector<Array>& args,

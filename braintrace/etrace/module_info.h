@@ -43,6 +43,9 @@ struct ModuleInfo {
   std::shared_ptr<const GraphIndex> index;
   std::set<std::size_t> descended_nodes;  // loops whose body is analysed on its own
   std::set<Path> descended_hidden;        // states such a loop updates
+  std::vector<Path> unused_params;        // registered, but the step does not use them
+  // Of a loop's body: constants made outside, at every step anew, of these parameters.
+  std::map<ValueId, std::vector<Path>> made_outside;
 
   const Graph& program() const { return step.program; }
   const Graph& jaxpr() const { return step.program; }  // the reference's name
@@ -52,6 +55,26 @@ struct ModuleInfo {
   const HiddenVar* hidden_at(const Path& p) const;
   const WeightVar* weight_at(ValueId v) const;
   std::vector<Path> param_paths() const;  // retrieved order
+
+  // ---- the reference's names for the tables above (module_tables.cpp)
+  const StepModel& stateful_model() const { return step; }
+  const Graph& closed_jaxpr() const { return step.program; }  // constants are nodes
+  // States the step uses, in module-walk order; captured ones last.
+  std::vector<NamedState> retrieved_model_states() const;
+  std::vector<State*> compiled_model_states() const;  // in order of first touch
+  std::map<const State*, Path> state_id_to_path() const;
+  // Leaves at step entry and exit, per compiled state.
+  std::vector<std::vector<ValueId>> state_tree_invars() const;
+  std::vector<std::vector<ValueId>> state_tree_outvars() const;
+  std::map<Path, ValueId> hidden_path_to_invar() const;
+  std::map<Path, ValueId> hidden_path_to_outvar() const;
+  std::map<ValueId, Path> invar_to_hidden_path() const;
+  std::map<ValueId, Path> outvar_to_hidden_path() const;
+  // (at exit, at entry) in canonical order.
+  std::vector<std::pair<ValueId, ValueId>> hidden_outvar_to_invar() const;
+  std::vector<ValueId> weight_invars() const;  // all leaves of all parameters
+  std::map<Path, std::vector<ValueId>> weight_path_to_invars() const;
+  std::map<ValueId, Path> invar_to_weight_path() const;
 
   // More outputs behind the present ones; values already there are not repeated.
   ModuleInfo add_jaxpr_outs(const std::vector<ValueId>& values) const;

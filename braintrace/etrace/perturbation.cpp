@@ -3,11 +3,16 @@
 
 #include <fmt/format.h>
 
-#include "braintrace/ir/builder.h"
+#include "braintrace/etrace/evaluation.h"
 #include "braintrace/ir/evaluate.h"
 #include "braintrace/ops/ops.h"
 
 namespace braintrace {
+
+std::vector<ValueId> HiddenPerturbation::perturb_vars() const {
+  const auto p = program.inputs().last(perturb_types.size());
+  return {p.begin(), p.end()};
+}
 
 std::vector<Array> HiddenPerturbation::init_perturb_data() const {
   std::vector<Array> out;
@@ -46,31 +51,44 @@ std::vector<Array> HiddenPerturbation::perturb_data_to_hidden_group_data(
   return out;
 }
 
+namespace {
+
+// h_out := h_out + p, wherever a hidden state is made.
+class PerturbedRewrite : public GraphRewrite {
+ public:
+  explicit PerturbedRewrite(const ModuleInfo& info) : GraphRewrite(info.program()) {
+    for (const HiddenVar& h : info.hidden)
+      perturbation_[h.out] = builder().input(graph().type(h.out));
+  }
+
+  Graph run() {
+    evaluate(graph());
+    return builder().finish(values(graph().outputs()));
+  }
+
+ private:
+  void eval_node(std::size_t i, const Node& n) override {
+    GraphRewrite::eval_node(i, n);
+    std::vector<Value> out = values(n.outputs);
+    for (std::size_t k = 0; k < out.size(); ++k)
+      if (const auto p = perturbation_.find(n.outputs[k]); p != perturbation_.end())
+        out[k] = out[k] + p->second;
+    define(n, out);
+  }
+
+  std::map<ValueId, Value> perturbation_;
+};
+
+}  // namespace
+
 HiddenPerturbation add_hidden_perturbation_from_minfo(const ModuleInfo& info) {
-  const Graph& g = info.program();
   HiddenPerturbation result;
-  const auto builder = Builder::create();
-  std::vector<Value> env(g.num_values());
-  for (ValueId v : g.inputs()) env[v.index] = builder->input(g.type(v));
-  std::map<ValueId, Value> perturbation;
   for (const HiddenVar& h : info.hidden) {
-    perturbation[h.out] = builder->input(g.type(h.out));
     result.perturb_hidden_paths.push_back(h.path);
     result.perturb_hidden_states.push_back(h.state);
-    result.perturb_types.push_back(g.type(h.out));
+    result.perturb_types.push_back(info.program().type(h.out));
   }
-  for (const Node& n : g.nodes()) {
-    std::vector<Value> in;
-    for (ValueId v : n.inputs) in.push_back(env[v.index]);
-    const std::vector<Value> out = builder->record(*n.op, in, n.attrs, n.loc);
-    for (std::size_t k = 0; k < out.size(); ++k) {
-      const auto p = perturbation.find(n.outputs[k]);
-      env[n.outputs[k].index] = p == perturbation.end() ? out[k] : out[k] + p->second;
-    }
-  }
-  std::vector<Value> outputs;
-  for (ValueId v : g.outputs()) outputs.push_back(env[v.index]);
-  result.program = builder->finish(outputs);
+  result.program = PerturbedRewrite(info).run();
   return result;
 }
 

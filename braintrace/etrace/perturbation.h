@@ -12,9 +12,16 @@ struct HiddenPerturbation {
   std::vector<HiddenState*> perturb_hidden_states;
   std::vector<Type> perturb_types;
 
+  const Graph& perturb_jaxpr() const { return program; }
+  std::vector<ValueId> perturb_vars() const;  // the inputs p of the program
+
   std::vector<Array> init_perturb_data() const;  // zeros
   std::vector<Array> eval(const std::vector<Array>& inputs,
                           const std::vector<Array>& perturb_data) const;
+  std::vector<Array> eval_jaxpr(const std::vector<Array>& inputs,
+                                const std::vector<Array>& perturb_data) const {
+    return eval(inputs, perturb_data);
+  }
   // Per group, one array (*varshape, num_state).
   std::vector<Array> perturb_data_to_hidden_group_data(
       const std::vector<Array>& perturb_data,

@@ -66,10 +66,12 @@ std::optional<Alignment> through_axes(const InputFlow& f, const Alignment& in,
   return out;
 }
 
-bool has_tangent(const Graph& g, const Node& n, std::size_t input) {
-  return !has(n.op->traits, Trait::no_tangent) &&
-         !has(n.op->traits, Trait::stops_gradient) &&
-         is_float(g.type(n.inputs[input]).dtype);
+// An axis of one position says nothing: the alignment without it, so that a unit that is
+// summed over its only position still stands where it stood.
+Alignment without_single_positions(Alignment a, const Shape& positions) {
+  for (int& axis : a.axes)
+    if (axis >= 0 && positions[static_cast<std::size_t>(axis)] == 1) axis = -1;
+  return a;
 }
 
 class Walk {
@@ -80,7 +82,7 @@ class Walk {
 
   Influence run(const std::map<ValueId, Alignment>& sources) {
     for (const auto& [v, alignment] : sources) {
-      out_.reached.emplace(v, alignment);
+      out_.reached.emplace(v, without_single_positions(alignment, positions_));
       for (const Use& u : index_.uses(v)) pending_.insert(u.node);
     }
     while (!pending_.empty()) {
@@ -96,7 +98,7 @@ class Walk {
     const Node& n = index_.node(i);
     for (std::size_t k = 0; k < n.inputs.size(); ++k) {
       const auto it = out_.reached.find(n.inputs[k]);
-      if (it == out_.reached.end() || !has_tangent(index_.graph(), n, k)) continue;
+      if (it == out_.reached.end() || !passes_tangent(index_, {i, k})) continue;
       const Alignment in = it->second;
       follow(i, k, in);
     }
@@ -124,7 +126,8 @@ class Walk {
   }
 
   // False when the value already stands on other positions.
-  bool merge(ValueId v, const Alignment& a) {
+  bool merge(ValueId v, const Alignment& full) {
+    const Alignment a = without_single_positions(full, positions_);
     const auto [it, fresh] = out_.reached.emplace(v, a);
     if (fresh && (!stop_at_ || !stop_at_(v)))
       for (const Use& u : index_.uses(v)) pending_.insert(u.node);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "braintrace/etrace/cut_set.h"
+#include "braintrace/etrace/live_values.h"
 
 namespace braintrace {
 
@@ -34,6 +35,14 @@ std::vector<ValueId> ReachFinder::walk(ValueId y, bool cross_etp,
   });
 }
 
+// As walk() across trainable ops, where derivatives flow.
+std::vector<ValueId> ReachFinder::walk_derivatives(ValueId y) const {
+  return reach_forward(*info_.index, y, [&](Use u) {
+    return passes_tangent(*info_.index, u) &&
+           !group_of_.contains(info_.index->node(u.node).inputs[u.input]);
+  });
+}
+
 // Hidden outputs of all groups but these.
 StopAt ReachFinder::outs_outside(std::set<std::int64_t> groups) const {
   return [this, groups = std::move(groups)](ValueId v) {
@@ -51,7 +60,8 @@ Reach ReachFinder::reach(std::size_t node) const {
     for (const Use& u : info_.index->uses(v))
       if (is_structural_etp(info_.index->node(u.node))) blocking.insert(u.node);
   r.blocking.assign(blocking.begin(), blocking.end());
-  for (ValueId v : walk(y, true, nullptr))
+  for (ValueId v :
+       options_.mixing == Mixing::sum ? walk(y, true, nullptr) : walk_derivatives(y))
     if (const auto it = group_of_.find(v);
         it != group_of_.end() && !r.fed.contains(it->second))
       r.beyond.insert(it->second);

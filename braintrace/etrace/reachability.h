@@ -36,6 +36,7 @@ class ReachFinder {
   bool passes_filter(const Shape& y, const HiddenVar& h) const;
   std::vector<ValueId> walk(ValueId y, bool cross_etp,
                             const std::set<std::int64_t>* pass_groups) const;
+  std::vector<ValueId> walk_derivatives(ValueId y) const;
   std::vector<ValueId> outs_of(const HiddenGroup& g) const;  // in the step's program
   StopAt outs_outside(std::set<std::int64_t> groups) const;
 

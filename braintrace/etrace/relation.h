@@ -46,10 +46,29 @@ struct HiddenParamOpRelation {
 
   const Path& path() const { return trainables.front().path; }
   const Path& weight_path() const { return path(); }
+  const std::optional<ValueId>& x_var() const { return x; }
+  ValueId y_var() const { return y; }
+  // One per group: (constants..., y) -> every member at step exit.
+  const std::vector<Graph>& y_to_hidden_group_jaxprs() const { return tails; }
+  // The static parameters of the op. Needs: the module info the relation was found in.
+  const Attrs& eqn_params(const ModuleInfo& info) const;
+
+  // What is known of every trainable input, in the op's order of declaration.
+  template <class T>
+  using ByKey = std::vector<std::pair<std::string, T>>;
+  ByKey<ValueId> trainable_vars() const;
+  ByKey<Path> trainable_paths() const;
+  ByKey<std::size_t> trainable_leaf_indices() const;
+  ByKey<ParamState*> trainable_param_states() const;
+  // Ops from the operand back to the parameter; their derivative is applied.
+  ByKey<std::vector<std::string>> trainable_processing_chains() const;
   // The groups themselves. Needs: the list the relation was made with.
   std::vector<const HiddenGroup*> hidden_groups(
       const std::vector<HiddenGroup>& all) const;
-  // Runs every tail: one array (*varshape, num_state) per group.
+  // Runs every tail: the members at step exit, per group.
+  std::vector<std::vector<Array>> y_to_hidden_states(
+      const Array& y, const std::vector<std::vector<Array>>& const_vals) const;
+  // The same as one array (*varshape, num_state) per group.
   std::vector<Array> y_to_hidden_groups(
       const std::vector<HiddenGroup>& all, const Array& y,
       const std::vector<std::vector<Array>>& const_vals) const;

@@ -2,6 +2,7 @@
 #include "braintrace/etrace/report.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -34,17 +35,16 @@ CompilationReport::CompilationReport(const ETraceGraph& g)
     : diagnostics(g.diagnostics), verdicts(g.verdicts) {
   for (const HiddenGroup& group : g.hidden_groups)
     hidden_groups.push_back({group.index, group.hidden_paths()});
-  std::vector<Path> related;
+  std::set<Path> related;
   for (const HiddenParamOpRelation& r : g.hidden_param_op_relations) {
     relations.push_back({r.path(), r.group_indices});
     for (const Trainable& t : r.trainables) {
       etrace_weights.push_back({t.path, r.group_indices});
-      for (const WeightVar& w : t.prologue.parameters) related.push_back(w.path);
+      for (const WeightVar& w : t.prologue.parameters) related.insert(w.path);
     }
   }
   for (const Path& p : g.module_info.param_paths())
-    if (std::find(related.begin(), related.end(), p) == related.end())
-      excluded_weights.push_back({p, exclusion_of(g, p)});
+    if (!related.contains(p)) excluded_weights.push_back({p, exclusion_of(g, p)});
   const StepModel& step = g.module_info.step;
   for (std::size_t i : step.retrieved)
     if (step.states[i].kind == StateKind::short_term)
@@ -56,6 +56,7 @@ CompilationReport::CompilationReport(const ETraceGraph& g)
   };
   counts = {{"hidden_groups", hidden_groups.size()},
             {"etrace_weights", etrace_weights.size()},
+            {"etrace_parameters", related.size()},
             {"excluded_weights", excluded_weights.size()},
             {"warnings", with_level(DiagnosticLevel::warning)},
             {"errors", with_level(DiagnosticLevel::error)}};

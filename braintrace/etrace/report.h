@@ -31,6 +31,8 @@ struct CompilationReport {
   std::vector<Path> dynamic_states;  // short-term states in no group
   std::vector<CompilationRecord> diagnostics;
   std::vector<ParameterVerdict> verdicts;
+  // The reference's counts, where etrace_weights counts relations and keys; and
+  // etrace_parameters, the number of parameters that are traced.
   std::map<std::string, std::size_t> counts;
 
   // The reference's layout, byte for byte: level 0 is the one-line form, level 2 adds

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "braintrace/nn/model_registry.h"
+#include "braintrace/testing/micro_model.h"
 
 using namespace braintrace;
 
@@ -156,4 +157,39 @@ TEST_CASE("the verdict table names every parameter once") {
                            "('rnn1', 'Wr', 'weight')", "('rnn2', 'Wz', 'weight')"})
     CHECK(text.find(std::string("   ") + path) != std::string::npos);
   CHECK(text.find("History is dropped here:") != std::string::npos);
+}
+
+TEST_CASE("a parameter the step does not use has a verdict too") {
+  for (const CompileOptions& o : {CompileOptions{}, compat()}) {
+    testing::MicroModel m([](testing::MicroModel& s, Value x) {
+      s.set("h", 0.9 * s.h() + matmul(x, s.w()));
+      return s.h();
+    });
+    m.hidden("h", {4}).param("w", {4, 4}).param("spare", {4});
+    const ETraceGraph g = m.compile(o);
+    REQUIRE(g.verdicts.size() == 2);
+    CHECK(g.verdicts[1].path == Path{"spare"});
+    CHECK(g.verdicts[1].verdict == Verdict::local);
+    CHECK(g.verdicts[1].reason == "the step does not use it");
+    const bool sound = o.weight_paths != WeightPaths::exclude;
+    CHECK(g.explain({.weight_path = Path{"spare"}}).size() == (sound ? 2 : 1));
+    // The reference drops it from its listings.
+    CHECK(CompilationReport(g).excluded_weights.empty());
+  }
+}
+
+TEST_CASE("parameters are counted once, whatever uses them how often") {
+  testing::MicroModel m([](testing::MicroModel& s, Value x) {
+    const Value h = s.h();
+    s.set("h", tanh(0.9 * h + matmul(x, s.w()) + matmul(h, s.w()) +
+                    matmul(x, s.w("a") + s.w("b"))));
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {4, 4}).param("a", {4, 4}).param("b", {4, 4});
+  const CompilationReport report(m.compile());
+  CHECK(report.counts.at("etrace_weights") == 3);     // uses
+  CHECK(report.counts.at("etrace_parameters") == 3);  // w, a, b
+  const CompilationReport reference(m.compile(compat()));
+  CHECK(reference.counts.at("etrace_weights") == 3);
+  CHECK(reference.counts.at("etrace_parameters") == 2);  // b is not seen
 }

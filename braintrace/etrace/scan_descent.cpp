@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/etrace/evaluation.h"
 #include "braintrace/etrace/graph_index.h"
 #include "braintrace/etrace/scan_prologue.h"
-#include "braintrace/ir/builder.h"
 #include "braintrace/ops/region_view.h"
 
 namespace braintrace {
@@ -40,22 +40,22 @@ bool may_open(const ModuleInfo& info, const CompileOptions& options, const Node&
                      [&](ValueId v) { return info.hidden_at_output(v) != nullptr; });
 }
 
-class Descender {
+class Descender : public GraphEvaluation {
  public:
   Descender(const ModuleInfo& info, const CompileOptions& options, Diagnostics& d)
       : info_(info), options_(options), diagnostics_(d) {}
 
   // What can be opened, in program order; `node` still counts in the given program.
   std::vector<ScanDescentInfo> find() {
-    std::vector<ScanDescentInfo> out;
-    const auto nodes = info_.program().nodes();
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (const auto view = as_scan(nodes[i]))
-        if (auto opened = open(i, nodes[i], *view)) out.push_back(std::move(*opened));
-    return out;
+    evaluate(info_.program());
+    return std::move(opened_);
   }
 
  private:
+  void eval_scan(std::size_t i, const Node& n) override {
+    if (auto opened = open(i, n, *as_scan(n))) opened_.push_back(std::move(*opened));
+  }
+
   std::optional<ScanDescentInfo> open(std::size_t i, const Node& n,
                                       const ScanView& view) {
     const bool uses_weight =
@@ -103,7 +103,11 @@ class Descender {
       h.out = view.body->outputs()[k];
       hidden.push_back(std::move(h));
     }
-    if (hidden.empty()) return false;
+    if (hidden.empty()) {
+      if (options_.weight_source == WeightSource::all)  // the reference is silent
+        skip(n, "no hidden state leaves it as it is carried");
+      return false;
+    }
     for (std::size_t k = 0; k < view.num_consts; ++k)
       if (const WeightVar* w = info_.weight_at(n.inputs[k])) {
         WeightVar inner = *w;
@@ -113,7 +117,17 @@ class Descender {
     step.states = info_.step.states;  // for names and owners; ids are in the tables
     d.body = bind_tables(std::move(step), info_.control_flow, std::move(hidden),
                          std::move(weights));
+    if (options_.weight_source == WeightSource::all) note_made_outside(d, n, view);
     return true;
+  }
+
+  // Constants that stay outside because they read data as well.
+  void note_made_outside(ScanDescentInfo& d, const Node& n, const ScanView& view) const {
+    for (std::size_t k = 0; k < view.num_consts; ++k) {
+      if (info_.weight_at(n.inputs[k])) continue;
+      for (const WeightVar& w : prologue_of(info_, n.inputs[k]).parameters)
+        d.body.made_outside[view.body->inputs()[k]].push_back(w.path);
+    }
   }
 
   void analyse(ScanDescentInfo& d) {
@@ -137,7 +151,7 @@ class Descender {
       diagnostics_.note({.kind = DiagnosticKind::scan_descent_no_relations,
                          .level = DiagnosticLevel::warning,
                          .message = fmt::format(
-                             "weight {} is used in a long scan without reaching a hidden "
+                             "no trainable op of a long scan takes weight {} to a hidden "
                              "state of its body",
                              to_string(p)),
                          .weight_path = p});
@@ -157,6 +171,7 @@ class Descender {
   const ModuleInfo& info_;
   const CompileOptions& options_;
   Diagnostics& diagnostics_;
+  std::vector<ScanDescentInfo> opened_;
 };
 
 // Body values that must leave the loop, each once, in a fixed order.
@@ -180,62 +195,70 @@ std::vector<ValueId> wanted(const ScanDescentInfo& d) {
 }
 
 // The program with the prologues of weights inside the loops that may be opened.
-std::optional<ModuleInfo> with_sunk_prologues(const ModuleInfo& info,
-                                              const CompileOptions& options) {
-  const Graph& g = info.program();
-  const auto builder = Builder::create();
-  std::vector<Value> env(g.num_values());
-  for (ValueId v : g.inputs()) env[v.index] = builder->input(g.type(v));
-  bool changed = false;
-  for (const Node& n : g.nodes()) {
-    const bool opens = may_open(info, options, n);
-    const std::optional<SunkScan> sunk =
-        opens ? with_prologues_inside(info, n) : std::nullopt;
-    changed = changed || sunk;
-    std::vector<Value> in;
-    for (ValueId v : sunk ? sunk->inputs : n.inputs) in.push_back(env[v.index]);
-    const std::vector<Value> out =
-        builder->record(*n.op, in, sunk ? sunk->attrs : n.attrs, n.loc);
-    for (std::size_t k = 0; k < out.size(); ++k) env[n.outputs[k].index] = out[k];
+class SunkRewrite : public GraphRewrite {
+ public:
+  SunkRewrite(const ModuleInfo& info, const CompileOptions& options)
+      : GraphRewrite(info.program()), info_(info), options_(options) {}
+
+  std::optional<ModuleInfo> run() {
+    evaluate(graph());
+    if (!changed_) return std::nullopt;
+    const std::vector<Value> outputs = values(graph().outputs());
+    return rebind(info_, builder().finish(outputs), outputs.size());
   }
-  if (!changed) return std::nullopt;
-  std::vector<Value> outputs;
-  for (ValueId v : g.outputs()) outputs.push_back(env[v.index]);
-  return rebind(info, builder->finish(outputs), outputs.size());
-}
+
+ private:
+  void eval_scan(std::size_t i, const Node& n) override {
+    const bool opens = may_open(info_, options_, n);
+    const auto sunk = opens ? with_prologues_inside(info_, n) : std::nullopt;
+    if (!sunk) return eval_node(i, n);
+    changed_ = true;
+    define(n, builder().record(*n.op, values(sunk->inputs), sunk->attrs, n.loc));
+  }
+
+  const ModuleInfo& info_;
+  const CompileOptions& options_;
+  bool changed_ = false;
+};
 
 // The program with every opened loop handing out its wanted values.
-ModuleInfo rewritten(const ModuleInfo& info, std::vector<ScanDescentInfo>& opened) {
-  const Graph& g = info.program();
-  const auto builder = Builder::create();
-  std::vector<Value> env(g.num_values());
-  for (ValueId v : g.inputs()) env[v.index] = builder->input(g.type(v));
-  std::vector<std::vector<Value>> extra(opened.size());
-  for (std::size_t i = 0; i < g.nodes().size(); ++i) {
-    const Node& n = g.nodes()[i];
-    std::vector<Value> in, out;
-    for (ValueId v : n.inputs) in.push_back(env[v.index]);
-    const auto d = std::find_if(opened.begin(), opened.end(),
-                                [&](const ScanDescentInfo& s) { return s.node == i; });
-    if (d == opened.end()) {
-      out = builder->record(*n.op, in, n.attrs, n.loc);
-    } else {
-      out = builder->record(*n.op, in, scan_attrs_with_ys(n, wanted(*d)), n.loc);
-      extra[static_cast<std::size_t>(d - opened.begin())].assign(
-          out.begin() + static_cast<std::ptrdiff_t>(n.outputs.size()), out.end());
-    }
-    for (std::size_t k = 0; k < n.outputs.size(); ++k) env[n.outputs[k].index] = out[k];
+class StackedRewrite : public GraphRewrite {
+ public:
+  StackedRewrite(const ModuleInfo& info, std::vector<ScanDescentInfo>& opened)
+      : GraphRewrite(info.program()),
+        info_(info),
+        opened_(opened),
+        extra_(opened.size()) {}
+
+  ModuleInfo run() {
+    evaluate(graph());
+    std::vector<Value> outputs = values(graph().outputs());
+    const std::size_t fixed = outputs.size();
+    for (const auto& list : extra_)
+      outputs.insert(outputs.end(), list.begin(), list.end());
+    ModuleInfo result = rebind(info_, builder().finish(outputs), fixed);
+    std::size_t next = fixed;
+    for (ScanDescentInfo& d : opened_)
+      for (ValueId v : wanted(d)) d.stacked[v] = result.program().outputs()[next++];
+    return result;
   }
-  std::vector<Value> outputs;
-  for (ValueId v : g.outputs()) outputs.push_back(env[v.index]);
-  const std::size_t fixed = outputs.size();
-  for (const auto& list : extra) outputs.insert(outputs.end(), list.begin(), list.end());
-  ModuleInfo result = rebind(info, builder->finish(outputs), fixed);
-  std::size_t next = fixed;
-  for (ScanDescentInfo& d : opened)
-    for (ValueId v : wanted(d)) d.stacked[v] = result.program().outputs()[next++];
-  return result;
-}
+
+ private:
+  void eval_scan(std::size_t i, const Node& n) override {
+    const auto d = std::find_if(opened_.begin(), opened_.end(),
+                                [&](const ScanDescentInfo& s) { return s.node == i; });
+    if (d == opened_.end()) return eval_node(i, n);
+    const std::vector<Value> out = builder().record(
+        *n.op, values(n.inputs), scan_attrs_with_ys(n, wanted(*d)), n.loc);
+    extra_[static_cast<std::size_t>(d - opened_.begin())].assign(
+        out.begin() + static_cast<std::ptrdiff_t>(n.outputs.size()), out.end());
+    define(n, out);
+  }
+
+  const ModuleInfo& info_;
+  std::vector<ScanDescentInfo>& opened_;
+  std::vector<std::vector<Value>> extra_;  // per opened loop
+};
 
 }  // namespace
 
@@ -243,11 +266,11 @@ ScanDescent apply_scan_descent(ModuleInfo& info, const CompileOptions& options,
                                Diagnostics& diagnostics) {
   const bool sound = options.weight_source == WeightSource::all;
   if (sound)
-    if (auto sunk = with_sunk_prologues(info, options)) info = std::move(*sunk);
+    if (auto sunk = SunkRewrite(info, options).run()) info = std::move(*sunk);
   std::vector<ScanDescentInfo> opened = Descender(info, options, diagnostics).find();
   ScanDescent out;
   if (opened.empty()) return out;
-  info = rewritten(info, opened);
+  info = StackedRewrite(info, opened).run();
   for (ScanDescentInfo& d : opened) {
     info.descended_nodes.insert(d.node);
     for (const HiddenVar& h : d.body.hidden) info.descended_hidden.insert(h.path);

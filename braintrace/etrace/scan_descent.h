@@ -18,6 +18,10 @@ struct ScanDescentInfo {
   std::map<ValueId, ValueId> stacked;  // body value -> (length, ...) of the program
   std::vector<HiddenGroup> groups;     // as found in the body
   std::vector<HiddenParamOpRelation> relations;
+
+  const Graph& body_jaxpr() const { return body.program(); }
+  const std::map<ValueId, ValueId>& stacked_var_map() const { return stacked; }
+  std::size_t scan_eqn_id() const { return node; }
 };
 
 using ScanDescent = std::vector<std::shared_ptr<const ScanDescentInfo>>;
@@ -28,7 +32,7 @@ using ScanDescent = std::vector<std::shared_ptr<const ScanDescentInfo>>;
 ScanDescent apply_scan_descent(ModuleInfo& info, const CompileOptions& options,
                                Diagnostics& diagnostics);
 
-// Body groups behind the flat ones, members bound to the loop's carries; re-indexed.
+// Body groups behind the flat ones, re-indexed.
 void append_groups(std::vector<HiddenGroup>& groups, const ScanDescent& descent);
 // Body relations behind the flat ones. UserError not_implemented when a flat relation
 // feeds an opened loop.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "braintrace/etrace/weight_source.h"
+#include "braintrace/ir/builder.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/ops/region_view.h"
 

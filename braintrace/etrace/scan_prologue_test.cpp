@@ -32,6 +32,8 @@ Value masked(MicroModel& s, const Value&) {
   return tanh(s.w()) * Value(full({4, 4}, 0.5, DType::f64));
 }
 
+Value scaled_by_input(MicroModel& s, const Value& x) { return s.w() * (1.0 + sum(x)); }
+
 StateDict gradients(const Algorithm& rule, const LearnerOptions& options) {
   MicroModel m(rounds(masked));
   m.hidden("h", {4}).param("w", {4, 4});
@@ -64,9 +66,40 @@ TEST_CASE("the gradient of a masked weight in a long scan is that of the unrolle
   check_close("w", got.at("w"), want.at("w"), tol::f64);
 }
 
-TEST_CASE("a weight that an input scales stays outside the scan") {
-  MicroModel m(
-      rounds([](MicroModel& s, const Value& x) { return s.w() * (1.0 + sum(x)); }));
+TEST_CASE(
+    "a weight that an input scales stays outside the scan, and that is the reason") {
+  MicroModel m(rounds(scaled_by_input));
   m.hidden("h", {4}).param("w", {4, 4});
-  CHECK(verdict_of(m.compile(), "w") == Verdict::local);
+  const ETraceGraph g = m.compile();
+  CHECK(verdict_of(g, "w") == Verdict::local);
+  const auto about =
+      g.explain({.weight_path = Path{"w"},
+                 .kind = DiagnosticKind::relation_excluded_weight_to_weight});
+  REQUIRE(about.size() == 1);
+  CHECK(about[0].message.find("its weight is made of data as well, outside the loop") !=
+        std::string::npos);
+  CHECK(g.verdicts[0].reason == about[0].message);
+  // It does come from a parameter.
+  for (const char* wrong :
+       {"trainable_invar_not_paramstate", "relation_excluded_no_paramstate"})
+    CHECK(g.explain({.kind = *diagnostic_kind_from_string(wrong)}).empty());
+}
+
+TEST_CASE("a weight that an input scales on its way into a closed loop names the loop") {
+  MicroModel m(rounds(scaled_by_input));
+  m.hidden("h", {4}).param("w", {4, 4});
+  CompileOptions closed;
+  closed.control_flow.scan_descent = "off";
+  const ETraceGraph g = m.compile(closed);
+  CHECK(verdict_of(g, "w") == Verdict::local);
+  CHECK(g.verdicts[0].reason.find("what is made of it enters a scan at ") == 0);
+}
+
+TEST_CASE("a loop with a constant weight says that no parameter is behind it") {
+  MicroModel m(rounds([](MicroModel&, const Value&) {
+    return ones({4, 4}, DType::f64);
+  }));
+  m.hidden("h", {4});
+  const ETraceGraph g = m.compile();
+  CHECK(g.explain({.kind = DiagnosticKind::relation_excluded_no_paramstate}).size() == 1);
 }

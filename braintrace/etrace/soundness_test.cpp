@@ -33,6 +33,9 @@ TEST_CASE("a prologue is known by its parameters, all of them") {
   CHECK(!t.prologue.is_identity());
   CHECK(verdict_of(g, "w1") == Verdict::direct);
   CHECK(verdict_of(g, "w2") == Verdict::direct);
+  for (const char* w : {"w1", "w2"})
+    CHECK(g.explain({.weight_path = Path{w}, .kind = Kind::relation_included}).size() ==
+          1);
   const ETraceGraph r = m.compile(compat());
   CHECK(r.hidden_param_op_relations[0].trainables[0].prologue.parameters.size() == 1);
   CHECK(CompilationReport(r).excluded_weights.size() == 1);
@@ -286,7 +289,7 @@ TEST_CASE("a plain parameter gets a local verdict with its reason") {
   CHECK(verdict_of(g, "p") == Verdict::local);
   const auto records = g.explain({.weight_path = Path{"p"}});
   REQUIRE(records.size() == 1);
-  CHECK(records[0].message.find("reaches hidden states only through plain") !=
+  CHECK(records[0].message.find("it acts on hidden states through ") !=
         std::string::npos);
 }
 

@@ -9,6 +9,8 @@
 
 #include "braintrace/etrace/control_flow.h"
 #include "braintrace/etrace/cut_set.h"
+#include "braintrace/etrace/live_values.h"
+#include "braintrace/etrace/local_reason.h"
 #include "braintrace/ops/region_view.h"
 
 namespace braintrace {
@@ -46,7 +48,8 @@ class VerdictMaker {
       : info_(info),
         owner_(owners(relations)),
         options_(options),
-        diagnostics_(diagnostics) {
+        diagnostics_(diagnostics),
+        live_(live_values(info)) {
     for (const EnclosedWeight& w : enclosed_weights(info, options))
       (w.kind == "while" ? in_while_ : enclosed_).emplace(w.path, w.place);
     for (std::size_t i = 0; i < info.program().nodes().size(); ++i)
@@ -56,18 +59,26 @@ class VerdictMaker {
   ParameterVerdict of(const Path& p) {
     if (const auto it = in_while_.find(p); it != in_while_.end())
       return refused(p, fmt::format("it is used inside a {}", it->second));
-    if (const auto it = owner_.find(p); it != owner_.end()) return traced(p, *it->second);
+    const bool sound = options_.weight_paths != WeightPaths::exclude;
+    const auto owner = owner_.find(p);
+    if (owner != owner_.end() && (!sound || is_live(p))) return traced(p, *owner->second);
     const StepState& s = *info_.step.find(p);
     for (ValueId v : s.in)
       if (!is_float(info_.program().type(v).dtype))
         return refused(p, "it holds integers");
-    const bool sound = options_.weight_paths != WeightPaths::exclude;
+    if (sound && !is_live(p))
+      return noted_local(p, "nothing that is differentiated depends on it");
     if (sound && any_while_ && reaches_exit(p, Loops::cross) &&
         !reaches_exit(p, Loops::avoid))
       return refused(p,
                      "it acts on the step only through a while loop, which reverse mode "
                      "cannot cross; use a scan of fixed length");
     return local(p);
+  }
+
+  // Nothing depends on it, so its gradient is zero whatever the rule.
+  ParameterVerdict unused(const Path& p) {
+    return noted_local(p, "the step does not use it");
   }
 
  private:
@@ -83,11 +94,12 @@ class VerdictMaker {
     if (const auto it = enclosed_.find(p); why.empty() && it != enclosed_.end())
       why = fmt::format("it is used inside a {} that the compiler does not open",
                         it->second);
-    if (why.empty())
-      why = reaches_hidden(p)
-                ? "it reaches hidden states only through plain or position-mixing ops"
-                : "it reaches no hidden state";
+    if (why.empty()) why = why_local(info_, p);
     if (crosses_while(p)) why += "; what it does through a while loop is not credited";
+    return noted_local(p, why);
+  }
+
+  ParameterVerdict noted_local(const Path& p, const std::string& why) {
     if (options_.weight_paths != WeightPaths::exclude)
       diagnostics_.note(
           {.kind = Kind::parameter_local,
@@ -122,8 +134,7 @@ class VerdictMaker {
   // Everything whose derivative in the parameter is not zero by decree.
   std::set<ValueId> reached(const Path& p, Loops loops) const {
     const auto follow = [&](Use u) {
-      const Trait t = info_.index->node(u.node).op->traits;
-      return !has(t, Trait::stops_gradient) && !has(t, Trait::no_tangent) &&
+      return passes_tangent(*info_.index, u) &&
              (loops == Loops::cross || !is_while(u.node));
     };
     std::set<ValueId> out;
@@ -151,14 +162,10 @@ class VerdictMaker {
     });
   }
 
-  bool reaches_hidden(const Path& p) const {
-    auto before_a_state = [&](Use u) {
-      return !info_.hidden_at_output(info_.index->node(u.node).inputs[u.input]);
-    };
-    for (ValueId v : info_.step.find(p)->in)
-      for (ValueId r : reach_forward(*info_.index, v, before_a_state))
-        if (info_.hidden_at_output(r)) return true;
-    return false;
+  // May anything that is differentiated depend on it?
+  bool is_live(const Path& p) const {
+    const std::vector<ValueId>& in = info_.step.find(p)->in;
+    return std::any_of(in.begin(), in.end(), [&](ValueId v) { return live_[v.index]; });
   }
 
   const ModuleInfo& info_;
@@ -167,6 +174,7 @@ class VerdictMaker {
   Diagnostics& diagnostics_;
   std::map<Path, std::string> in_while_, enclosed_;  // path -> the first place
   bool any_while_ = false;
+  const std::vector<bool> live_;
 };
 
 void note_cuts(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
@@ -183,6 +191,7 @@ void note_cuts(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
             .hidden_paths = paths,
             .context = {{"weights", path_list(c.weights)}}});
   }
+  d.note_all(short_term_cuts(info));
 }
 
 }  // namespace
@@ -210,6 +219,7 @@ std::vector<ParameterVerdict> parameter_verdicts(
   VerdictMaker maker(info, relations, options, diagnostics);
   std::vector<ParameterVerdict> out;
   for (const Path& p : info.param_paths()) out.push_back(maker.of(p));
+  for (const Path& p : info.unused_params) out.push_back(maker.unused(p));
   return out;
 }
 

@@ -21,7 +21,8 @@ struct ParameterVerdict {
   std::string reason;
 };
 
-// One per parameter the step uses, in retrieved order. Records parameter_local,
+// One per parameter of the model: those the step uses in retrieved order, then the others
+// (local: nothing depends on them). Records parameter_local,
 // parameter_refused and history_cut unless `weight_paths` is exclude (the reference is
 // silent there). UserError not_supported names a refused parameter.
 std::vector<ParameterVerdict> parameter_verdicts(

@@ -26,6 +26,9 @@ Prologue prologue_of(const ModuleInfo& info, ValueId operand) {
     const auto producer = info.index->producer(open[at]);
     if (!producer) {
       p.dynamic = true;
+      if (const auto made = info.made_outside.find(open[at]);
+          made != info.made_outside.end())
+        p.outside.insert(p.outside.end(), made->second.begin(), made->second.end());
       continue;
     }
     const Node& n = info.index->node(*producer);

@@ -12,6 +12,7 @@ struct Prologue {
   std::vector<WeightVar> parameters;  // leaves it is made of, nearest first
   bool dynamic = false;               // reads an input, a state or a key as well
   std::vector<std::string> chain;     // ops from the operand back to the leaves
+  std::vector<Path> outside;  // in a loop: parameters behind ModuleInfo::made_outside
   bool is_identity() const { return chain.empty() && parameters.size() == 1; }
 };
 

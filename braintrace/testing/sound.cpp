@@ -102,10 +102,10 @@ class SoundCheck {
       if (v.reason.empty() || facts_[i].because.empty())
         bench_.fail("a verdict without a reason: " + to_slashes(v.path));
     }
-    std::size_t used = 0;
+    std::size_t parameters = bench_.graph().module_info.unused_params.size();
     for (const StepState& s : bench_.graph().module_info.step.states)
-      used += s.kind == StateKind::param;
-    if (used != facts_.size()) bench_.fail("verdicts are not complete");
+      parameters += s.kind == StateKind::param;
+    if (parameters != facts_.size()) bench_.fail("verdicts are not complete");
   }
 
   bool is_exact(const std::string& leaf) const {

@@ -144,7 +144,9 @@ WeightCuts cuts_of_weights(const ETraceGraph& g) {
 std::string weight_node(const ETraceGraph& g, const ParameterVerdict& v,
                         const WeightCuts& cuts) {
   const Look look = look_of(v.verdict);
-  std::string label = to_slashes(v.path) + "\n" + weight_types(g, v.path);
+  std::string label = to_slashes(v.path);
+  if (const std::string types = weight_types(g, v.path); !types.empty())
+    label += "\n" + types;  // a parameter the step does not use has none
   if (!is_traced(v))
     label +=
         fmt::format("\n{}: {}", to_string(v.verdict), wrapped(v.reason, kReasonWidth));
