@@ -5,6 +5,7 @@
 
 #include "braintrace/testing/random_model.h"
 #include "braintrace/testing/sound.h"
+#include "braintrace/train/learner.h"
 
 using namespace braintrace;
 using namespace braintrace::testing;
@@ -14,8 +15,10 @@ namespace {
 // Unoptimised builds check a sample.
 #ifdef NDEBUG
 constexpr std::int64_t kModels = 1000, kModelsOfRules = 40;
+constexpr std::uint64_t kCertificates = 240;
 #else
 constexpr std::int64_t kModels = 100, kModelsOfRules = 4;
+constexpr std::uint64_t kCertificates = 40;
 #endif
 
 SoundSubject subject_of(RandomModel& m, std::int64_t steps) {
@@ -86,6 +89,44 @@ TEST_CASE("random models learn as their cut programs do") {
   CHECK(counts.dense >= kModels / 20);
   CHECK(counts.local >= kModels / 20);
   CHECK(live >= kModels / 2);
+}
+
+TEST_CASE("what certificates of random models call exact is exact") {
+  const std::vector<Algorithm> rules = {SnAp{.n = 2},
+                                        SnAp{.n = 6},
+                                        D_RTRL{},
+                                        OSTLRecurrent{},
+                                        D_RTRL{.vjp_method = VjpMethod::multi_step},
+                                        SnAp{.n = 6, .vjp_method = VjpMethod::multi_step},
+                                        pp_prop{.decay_or_rank = 0.9},
+                                        Hybrid{.decay_or_rank = 0.9}};
+  std::int64_t exact = 0, exact_snap = 0;
+  for (std::uint64_t seed = 2000; seed < 2000 + kCertificates; ++seed) {
+    RandomModel m(seed);
+    const SoundSubject s = subject_of(m, 4);
+    const Algorithm& rule = rules[seed % rules.size()];
+    CertificateData c;
+    try {
+      Learner learner = compile(m, rule, s.inputs[0], s.options);
+      c = learner.certificate(
+          stacked(s.inputs), stacked(s.targets),
+          [&](const Value& x, const Value& y) { return s.loss(learner(x), y); });
+    } catch (const UserError&) {
+      continue;
+    }
+    for (const CertificateRow& p : c.rows) {
+      if (p.verdict != "exact") continue;
+      ++exact;
+      exact_snap += rule.name == "SnAp";
+      if (p.error > 1e-6)
+        FAIL_CHECK("seed " << seed << ", " << rule.name << ": " << p.parameter
+                           << " is off by " << p.error << "\n"
+                           << m.text());
+    }
+  }
+  MESSAGE(exact << " parameters called exact, " << exact_snap << " under SnAp");
+  CHECK(exact >= static_cast<std::int64_t>(kCertificates) / 4);
+  CHECK(exact_snap >= static_cast<std::int64_t>(kCertificates) / 20);
 }
 
 TEST_CASE("random models learn under every rule, in windows as step by step") {

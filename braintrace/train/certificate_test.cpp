@@ -65,6 +65,45 @@ TEST_CASE("a certificate tells exact from approximate and shows the distance") {
   CHECK(text.find("rnn1/Wz/weight/weight  approximate") != std::string::npos);
 }
 
+TEST_CASE("SnAp is exact where its pattern keeps all, and says why elsewhere") {
+  const std::string leaky = R"({"kind": "leaky_rnn", "n_in": 3, "n_rec": 5, "n_out": 2})";
+  const CertificateData one = Trial(leaky, SnAp{.n = 2}, 2).certificate();
+  for (const CertificateRow& r : one.rows) {
+    CAPTURE(r.parameter);
+    CHECK(r.verdict == "exact");
+    CHECK(r.error < tol::f64);
+  }
+  // Of one width: one group. What the first layer does to the second within a step passes
+  // the second one's product.
+  const CertificateData two = Trial(kGru, SnAp{.n = 6}, 2).certificate();
+  const CertificateRow& gate = row_of(two, "rnn1/Wz/weight/weight");
+  CHECK(gate.verdict == "approximate");
+  CHECK(gate.because.find("near positions") == std::string::npos);
+  CHECK(gate.error > 1e-6);
+}
+
+TEST_CASE("the certificate of SnAp on a ring depends on how far it follows it") {
+  const SparseStructure ring = coo_structure(4, 4, {0, 1, 2, 3}, {1, 2, 3, 0});
+  testing::MicroModel m([&](testing::MicroModel& s, Value x) {
+    s.set("h", 0.5 * s.h() + tanh(x + sparse_matmul(s.h(), s.w(), ring)));
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {4});
+  const Array xs = random_normal(rng_key(1), {7, 4}, DType::f64);
+  const auto certificate = [&](std::int64_t n) {
+    Learner l = compile(m, SnAp{.n = n}, ones({4}, DType::f64), {.dtype = DType::f64});
+    return l.certificate(xs, xs,
+                         [&](const Value& x, const Value& y) { return sum(l(x) * y); });
+  };
+  const CertificateRow near = row_of(certificate(2), "w"),
+                       far = row_of(certificate(4), "w");
+  CHECK(near.verdict == "approximate");
+  CHECK(near.because == "of the Jacobian only near positions are kept");
+  CHECK(near.error > 1e-6);
+  CHECK(far.verdict == "exact");
+  CHECK(far.error < tol::f64);
+}
+
 TEST_CASE("without cuts every parameter is exact, and is") {
   const CertificateData c = Trial(kLeaky, D_RTRL{}, 4).certificate();
   for (const CertificateRow& r : c.rows) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/train/certificate_verdicts.h"
 
+#include <algorithm>
+
 #include "braintrace/etrace/exactness.h"
 
 namespace braintrace {
@@ -13,6 +15,14 @@ std::string why_all_exact(const Algorithm& a, bool whole) {
   if (a.vjp_method == VjpMethod::multi_step && whole)
     return "one window holds the whole sequence";
   return "";
+}
+
+// Do the neighbours of every position hold all it can ever reach? Then a longer reach
+// (closed over n >= 2 steps already) adds nothing.
+bool keeps_all_it_reaches(const HiddenGroup& g) {
+  if (!g.snap) return !g.has_recurrence;
+  const SnapPattern& s = *g.snap;
+  return close_adjacency(s.adjacency, s.varshape, 3).axes == s.adjacency.axes;
 }
 
 // What the rule itself approximates in the past of traced weights, whatever the model.
@@ -32,7 +42,9 @@ std::string rule_approximation(const ETraceGraph& graph, const Algorithm& a,
     return "a constant stands for D";
   if (c.recurrence_scope() == RecurrenceScope::coupled)
     return "of the Jacobian only own-position blocks are kept";
-  if (c.recurrence_scope() == RecurrenceScope::sparse_n)
+  if (c.recurrence_scope() == RecurrenceScope::sparse_n &&
+      !std::all_of(graph.hidden_groups.begin(), graph.hidden_groups.end(),
+                   keeps_all_it_reaches))
     return "of the Jacobian only near positions are kept";
   if (graph.options.mixing == Mixing::sum) return "D holds column sums";
   if (o.newest != Newest::exact || o.signal != SignalAdjoint::direct ||
