@@ -40,14 +40,18 @@ mutant() {
 }
 
 # Without a fault all of them pass: a test that is red anyway kills nothing.
-cases="*wrong signal*,*cut by path*,*bias*,*old states*"
-build test_testing || { tail "$log/build"; exit 2; }
-"build/$preset/bin/test_testing" -tc="$cases" >"$log/test" 2>&1 ||
-  { echo "red without a fault" && tail -20 "$log/test" && exit 2; }
+cases="*wrong signal*,*cut by path*,*bias*,*old states*,*moves two groups*"
+for program in test_testing test_train; do
+  build $program || { tail "$log/build"; exit 2; }
+  "build/$preset/bin/$program" -tc="$cases" >"$log/test" 2>&1 ||
+    { echo "red without a fault" && tail -20 "$log/test" && exit 2; }
+done
 
 algo=braintrace/algo
 mutant "D transposed" $algo/relation_writer.cpp "squeeze(slice_axis(d, -2, a, 1), -2);" \
   "squeeze(slice_axis(d, -1, a, 1), -1);" test_testing "*wrong signal*"
+mutant "df of the wrong group" $algo/relation_writer.cpp "      tail_(tail)," \
+  "      tail_(0 * tail)," test_train "*moves two groups*"
 mutant "df of the wrong relation" $algo/step_terms.cpp \
   "const RelationWriter& r = context_.relations()[relation];" \
   "const RelationWriter& r = context_.relations()[0];" test_testing "*cut by path*"
