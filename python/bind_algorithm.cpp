@@ -109,7 +109,7 @@ void def_config(py::module_& m) {
 }
 
 // Every field of a rule, in order.
-py::tuple fields_of(const Algorithm& a) {
+py::tuple algorithm_fields(const Algorithm& a) {
   const AlgorithmOptions& o = a.options;
   return py::make_tuple(a.name, a.config.to_json(), static_cast<int>(a.engine),
                         static_cast<int>(a.vjp_method), o.random_feedback_key,
@@ -118,7 +118,7 @@ py::tuple fields_of(const Algorithm& a) {
                         o.bptt_segments);
 }
 
-Algorithm from_fields(const py::tuple& t) {
+Algorithm algorithm_from_fields(const py::tuple& t) {
   BT_REQUIRE(t.size() == 12, "Algorithm: a pickled rule has 12 fields");
   Algorithm a{t[0].cast<std::string>(),
               ETraceConfig::from_json(t[1].cast<std::string>())};
@@ -140,7 +140,9 @@ Algorithm from_fields(const py::tuple& t) {
 
 void init_algorithm(py::module_& m) {
   def_config(m);
-  py::class_<Algorithm>(m, "Algorithm", "A learning rule with its options.")
+  py::class_<Algorithm>(m, "Algorithm",
+                        "A learning rule with its options.\n\n"
+                        ">>> bt.Algorithm('d_rtrl').name\n'D_RTRL'")
       .def(py::init([](const std::string& name, const py::dict& args) {
              return algorithm_by_name(name, args_of(args));
            }),
@@ -163,12 +165,14 @@ void init_algorithm(py::module_& m) {
           "vjp_method",
           [](const Algorithm& a) { return std::string(to_string(a.vjp_method)); })
       .def("__eq__", [](const Algorithm& a, const Algorithm& b) { return a == b; })
-      .def("__hash__", [](const Algorithm& a) { return py::hash(fields_of(a)); })
-      .def(py::pickle(&fields_of, &from_fields))
+      .def("__hash__", [](const Algorithm& a) { return py::hash(algorithm_fields(a)); })
+      .def(py::pickle(&algorithm_fields, &algorithm_from_fields))
       .def("__repr__", [](const Algorithm& a) {
         return fmt::format("Algorithm({}, {})", a.name, a.config.describe());
       });
-  m.def("algorithm_names", &algorithm_names);
+  m.def("algorithm_names", &algorithm_names,
+        "What compile takes as the name of a rule.\n\n"
+        ">>> 'pp_prop' in bt.algorithm_names()\nTrue");
 }
 
 }  // namespace braintrace::python

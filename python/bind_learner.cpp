@@ -86,6 +86,14 @@ void def_runs(py::class_<PyLearner>& c) {
      return std::make_unique<PyLearner>(model, a, examples, learner_options(options));
    }))
       .def("call", &PyLearner::call)
+      .def("call_modulated",
+           [](PyLearner& l, const py::object& m, const py::args& args) {
+             return l.call_modulated(m, args);
+           })
+      .def("modulated_grad",
+           [](PyLearner& l, const py::object& m, const py::args& args) {
+             return l.modulated_grad(m, args);
+           })
       .def("step", &PyLearner::step)
       .def("call_window", [](PyLearner& l, const std::vector<bool>& multi,
                              const py::args& args) { return l.call_window(args, multi); })
@@ -97,17 +105,17 @@ void def_runs(py::class_<PyLearner>& c) {
              return step_grad(l, loss, args, weight);
            })
       .def("etrace_grad",
-           [](PyLearner& l, const py::function& f, const py::dict& options,
+           [](PyLearner& l, const py::object& f, const py::dict& options,
               const py::args& sequences) { return l.etrace_grad(sequences, f, options); })
       .def("etrace_grad_from",
            [](PyLearner& l, const py::function& at, std::int64_t steps,
-              const py::function& f, const py::dict& options) {
+              const py::object& f, const py::dict& options) {
              return l.etrace_grad_from(at, steps, f, options);
            })
       .def("etrace_evolve_from", &PyLearner::etrace_evolve_from)
       .def(
           "prepare",
-          [](PyLearner& l, py::function f, const py::dict& options,
+          [](PyLearner& l, py::object f, const py::dict& options,
              const py::args& sequences) {
             return std::make_unique<PyPrepared>(l, std::move(f), options, sequences);
           },
@@ -145,6 +153,8 @@ void def_traces(py::class_<PyLearner>& c) {
            [](PyLearner& l, const std::optional<Array>& v) {
              l.learner().set_modulator(v);
            })
+      .def_property_readonly("modulator",
+                             [](const PyLearner& l) { return l.learner().modulator(); })
       .def("set_rule_input", [](PyLearner& l, const std::string& name,
                                 const Array& v) { l.learner().set_rule_input(name, v); })
       .def("set_feedback",
@@ -226,13 +236,22 @@ std::vector<std::string> learner_option_names() {
 }
 
 void init_learner(py::module_& m) {
-  m.def("learner_option_names", &learner_option_names);
-  py::class_<PyLoss, std::shared_ptr<PyLoss>>(m, "LossHandle",
-                                              "A loss function traced once.")
+  m.def("learner_option_names", &learner_option_names,
+        "What compile takes as keywords, beside the arguments of the rule.\n\n"
+        ">>> 'history' in bt.learner_option_names()\nTrue");
+  py::class_<PyLoss, std::shared_ptr<PyLoss>>(
+      m, "LossHandle",
+      "A loss function traced once.\n\n"
+      ">>> learner = bt.compile(bt.nn.GRUCell(3, 4), 'd_rtrl', bt.zeros(3))\n"
+      ">>> loss = learner.trace_loss(lambda x: bt.sum(learner(x)), bt.ones(3))\n"
+      ">>> value, grads = learner.step_grad(bt.ones(3), loss=loss)\n"
+      ">>> grads['Wh/weight/bias'].shape\n(4,)")
       .def_property_readonly("program", [](const PyLoss& l) { return l.handle.graph(); });
   py::class_<PyPrepared>(m, "_PreparedGrad")
       .def("grad", [](PyPrepared& p, const std::optional<Array>& mask,
-                      const py::args& sequences) { return p.grad(sequences, mask); });
+                      const std::optional<Array>& modulators, const py::args& sequences) {
+        return p.grad(sequences, mask, modulators);
+      });
   py::class_<PyLearner> c(m, "_Learner");
   def_runs(c);
   def_traces(c);

@@ -34,6 +34,7 @@ void init_certificate(py::module_& m);
 void init_learner(py::module_& m);
 void init_io(py::module_& m);
 void init_synthetic(py::module_& m);
+void init_signals(py::module_& m);
 void init_executor(py::module_& m);
 void init_run(py::module_& m);
 // After all others: for every function of the module, its classes and submodules.

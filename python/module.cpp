@@ -34,6 +34,7 @@ PYBIND11_MODULE(_core, m) {
   bt::init_learner(m);
   bt::init_io(m);
   bt::init_synthetic(m);
+  bt::init_signals(m);
   bt::init_executor(m);
   bt::init_run(m);
   bt::init_argument_errors(m);

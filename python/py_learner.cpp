@@ -33,6 +33,7 @@ GradOptions grad_options(const py::dict& d) {
   GradOptions o;
   const auto get = [&](const char* name) { return py::object(d[name]); };
   if (!get("mask").is_none()) o.mask = to_array(get("mask"));
+  if (!get("modulators").is_none()) o.modulators = to_array(get("modulators"));
   o.chunk_size = get("chunk_size").cast<std::optional<std::int64_t>>();
   o.window = get("window").cast<std::int64_t>();
   o.window_bytes = get("window_bytes").cast<std::int64_t>();
@@ -121,8 +122,7 @@ void SignalCheck::operator()() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-TracedFn traced_function(const py::function& f, const Tree& args, bool has_aux,
-                         Tree& aux) {
+TracedFn traced_function(const py::object& f, const Tree& args, bool has_aux, Tree& aux) {
   return [&f, &args, has_aux, &aux](const Values& in) {
     py::gil_scoped_acquire gil;
     const py::object out = f(*py::tuple(unflatten(args, in)));
@@ -166,6 +166,24 @@ PyLearner::PyLearner(py::object model, std::shared_ptr<Module> module,
       model_(std::move(module)),
       learner_(std::move(learner)) {}
 
+py::object PyLearner::call_modulated(const py::object& modulator, const py::args& args) {
+  std::vector<Value> in;
+  flatten(args, in);
+  return restore_outputs(*model_, learner_->update(in, to_value(modulator)));
+}
+
+py::tuple PyLearner::modulated_grad(const py::object& modulator, const py::args& args) {
+  const std::vector<Array> arrays = step_arrays(args);
+  const Array m = to_array(modulator);
+  StepGradient g;
+  {
+    py::gil_scoped_release release;
+    g = learner_->modulated_grad(arrays, m);
+  }
+  return py::make_tuple(restore_outputs(*model_, {g.results.begin(), g.results.end()}),
+                        *g.gradients);
+}
+
 py::object PyLearner::call(const py::args& args) {
   std::vector<Value> in;
   flatten(args, in);
@@ -205,15 +223,21 @@ py::object PyLearner::call_window(const py::args& args, const std::vector<bool>&
   return restore_outputs(*model_, (*learner_)(data));
 }
 
-py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::function& step_fn,
+// None: without a loss, which modulators allow.
+TracedFn PyLearner::loss_of(const py::object& step_fn, const Tree& args,
+                            const py::dict& options, Tree& aux) {
+  if (step_fn.is_none()) return {};
+  return traced_function(step_fn, args, py::object(options["has_aux"]).cast<bool>(), aux);
+}
+
+py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::object& step_fn,
                                  const py::dict& options) {
   std::vector<Value> leaves;
   const Tree args = flatten(sequences, leaves);
   const std::vector<Array> arrays = arrays_of(leaves);
   const GradOptions o = grad_options(options);
   Tree aux;
-  const TracedFn loss =
-      traced_function(step_fn, args, py::object(options["has_aux"]).cast<bool>(), aux);
+  const TracedFn loss = loss_of(step_fn, args, options, aux);
   GradResult r;
   {
     py::gil_scoped_release release;
@@ -224,13 +248,12 @@ py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::function& 
 }
 
 py::tuple PyLearner::etrace_grad_from(const py::function& at, std::int64_t steps,
-                                      const py::function& step_fn,
+                                      const py::object& step_fn,
                                       const py::dict& options) {
   PySource source("etrace_grad", at);
   const GradOptions o = grad_options(options);
   Tree aux;
-  const TracedFn loss = traced_function(step_fn, source.args(),
-                                        py::object(options["has_aux"]).cast<bool>(), aux);
+  const TracedFn loss = loss_of(step_fn, source.args(), options, aux);
   GradResult r;
   {
     py::gil_scoped_release release;
@@ -247,19 +270,20 @@ void PyLearner::etrace_evolve_from(const py::function& at, std::int64_t steps) {
   learner_->etrace_evolve({steps, std::ref(source)});
 }
 
-PyPrepared::PyPrepared(PyLearner& learner, py::function step_fn, const py::dict& options,
+PyPrepared::PyPrepared(PyLearner& learner, py::object step_fn, const py::dict& options,
                        const py::args& sequences)
     : step_fn_(std::move(step_fn)),
       args_(flatten(sequences, examples_)),
-      prepared_(learner.learner().prepare(
-          traced_function(step_fn_, args_, py::object(options["has_aux"]).cast<bool>(),
-                          aux_),
-          arrays_of(examples_), grad_options(options))) {
+      prepared_(
+          learner.learner().prepare(PyLearner::loss_of(step_fn_, args_, options, aux_),
+                                    arrays_of(examples_), grad_options(options))) {
   examples_.clear();
 }
 
-py::tuple PyPrepared::grad(const py::args& sequences, const std::optional<Array>& mask) {
+py::tuple PyPrepared::grad(const py::args& sequences, const std::optional<Array>& mask,
+                           const std::optional<Array>& modulators) {
   if (mask) prepared_.set_mask(*mask);
+  if (modulators) prepared_.set_modulators(*modulators);
   const std::vector<Array> arrays = step_arrays(sequences);
   GradResult r;
   {

@@ -20,16 +20,21 @@ class PyLearner {
 
   // One step, or inside a loss function the compiled step.
   py::object call(const py::args& args);
+  py::object call_modulated(const py::object& modulator, const py::args& args);
+  // (outputs, gradients) without a loss
+  py::tuple modulated_grad(const py::object& modulator, const py::args& args);
   // Values have a leading time axis where `multi` says so; the others are repeated.
   py::object call_window(const py::args& args, const std::vector<bool>& multi);
   py::object step(const py::args& args);
 
   // (grads, losses, aux, steps)
-  py::tuple etrace_grad(const py::args& sequences, const py::function& step_fn,
+  py::tuple etrace_grad(const py::args& sequences, const py::object& step_fn,
                         const py::dict& options);
+  static TracedFn loss_of(const py::object& step_fn, const Tree& args,
+                          const py::dict& options, Tree& aux);
   // Arguments of step t are what `at(t)` returns: a tuple, or the only one.
   py::tuple etrace_grad_from(const py::function& at, std::int64_t steps,
-                             const py::function& step_fn, const py::dict& options);
+                             const py::object& step_fn, const py::dict& options);
   CertificateData certificate(const py::args& sequences, const py::function& step_fn,
                               std::int64_t window);
   py::object etrace_evolve(const py::args& sequences,
@@ -64,15 +69,16 @@ std::function<bool(std::int64_t, std::int64_t)> progress_of(py::handle watcher,
 // refers to its parts.
 class PyPrepared {
  public:
-  PyPrepared(PyLearner& learner, py::function step_fn, const py::dict& options,
+  PyPrepared(PyLearner& learner, py::object step_fn, const py::dict& options,
              const py::args& sequences);
   PyPrepared(const PyPrepared&) = delete;
 
-  // (grads, losses, aux, steps); nullopt: the mask stays as it is.
-  py::tuple grad(const py::args& sequences, const std::optional<Array>& mask);
+  // (grads, losses, aux, steps); nullopt: mask and modulators stay as they are.
+  py::tuple grad(const py::args& sequences, const std::optional<Array>& mask,
+                 const std::optional<Array>& modulators);
 
  private:
-  py::function step_fn_;
+  py::object step_fn_;
   std::vector<Value> examples_;
   Tree args_, aux_;
   PreparedGrad prepared_;
@@ -83,8 +89,7 @@ std::vector<Array> step_arrays(const py::args& args);
 
 // A function (values...) -> loss or (loss, aux) as the library calls it. `args` holds the
 // structure of its arguments; that of aux is left in `aux`.
-TracedFn traced_function(const py::function& f, const Tree& args, bool has_aux,
-                         Tree& aux);
+TracedFn traced_function(const py::object& f, const Tree& args, bool has_aux, Tree& aux);
 
 // Turns a pending Ctrl-C into KeyboardInterrupt; asks Python at most every 20 ms.
 class SignalCheck {

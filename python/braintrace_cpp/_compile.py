@@ -33,67 +33,115 @@ def _shown(arguments=""):
     return complete
 
 
+class _Engine(ETraceAlgorithm):
+    """A way of storing traces: takes any config of its factorization."""
+
+    def _make_algorithm(self, arguments):
+        if arguments.get("config") is not None:
+            self._check_config(arguments["config"])
+        return super()._make_algorithm(arguments)
+
+    def _check_config(self, config):
+        if not isinstance(config, ETraceConfig):
+            raise UserTypeError(f"{type(self).__name__}: config must be an ETraceConfig, got "
+                                f"{config!r}")
+
+
 @_shown()
-class D_RTRL(ETraceAlgorithm):
-    """eps' = D eps + df x, without recurrent mixing in D."""
+class ParamDimVjpAlgorithm(_Engine):
+    """One trace per weight entry and state, with any config of factorization per_param."""
 
     _rule = "d_rtrl"
 
 
 @_shown(", decay_or_rank=0.9")
-class pp_prop(ETraceAlgorithm):
-    """Smoothed inputs times smoothed output factors."""
+class IODimVjpAlgorithm(_Engine):
+    """One factor per input and one per output, with any config of factorization io_factorized."""
 
     _rule = "pp_prop"
+
+
+@_shown()
+class RandomProjectionVjpAlgorithm(_Engine):
+    """A rank-one estimate, with any config of factorization random_projection."""
+
+    _rule = "uoro"
+
+    def _make_algorithm(self, arguments):
+        config = arguments.pop("config", None)
+        if config is None:
+            return super()._make_algorithm(arguments)
+        self._check_config(config)
+        if config.trace_factorization != "random_projection":
+            raise UserValueError(f"{type(self).__name__}: needs trace_factorization "
+                                 f"random_projection, got {config.trace_factorization}")
+        return _core.Algorithm.from_config(config, arguments)
+
+
+@_shown()
+class D_RTRL(ParamDimVjpAlgorithm):
+    """eps' = D eps + df x, without recurrent mixing in D."""
+
+
+@_shown(", decay_or_rank=0.9")
+class pp_prop(IODimVjpAlgorithm):
+    """Smoothed inputs times smoothed output factors."""
 
 
 ES_D_RTRL = pp_prop
 
 
 @_shown()
-class EProp(ETraceAlgorithm):
+class EProp(ParamDimVjpAlgorithm):
     """D_RTRL with a filtered trace or fixed random feedback."""
 
     _rule = "eprop"
 
 
 @_shown()
-class OSTLRecurrent(ETraceAlgorithm):
+class OSTLRecurrent(ParamDimVjpAlgorithm):
     """D_RTRL with the own-position blocks of the whole Jacobian."""
 
     _rule = "ostl_recurrent"
 
 
 @_shown()
-class OSTLFeedforward(ETraceAlgorithm):
+class OSTLFeedforward(IODimVjpAlgorithm):
     """pp_prop that forgets at once."""
 
     _rule = "ostl_feedforward"
 
 
 @_shown(", n=2")
-class SnAp(ETraceAlgorithm):
+class SnAp(ParamDimVjpAlgorithm):
     """D_RTRL over the positions a weight reaches within n steps."""
 
     _rule = "snap"
 
 
 @_shown()
-class UORO(ETraceAlgorithm):
+class UORO(RandomProjectionVjpAlgorithm):
     """An unbiased rank-one estimate of the full sensitivities."""
 
-    _rule = "uoro"
 
+class ThreeFactor(ParamDimVjpAlgorithm):
+    """D_RTRL under a modulator from outside: the third factor beside input and neuron.
 
-@_shown()
-class ThreeFactor(ETraceAlgorithm):
-    """D_RTRL under a modulator from outside."""
+    It comes with a call (`learner.update(x, modulator=m)` inside a loss function), stands until
+    replaced (`learner.modulator = m`), or is the whole signal, without a loss:
+
+    >>> import braintrace_cpp as bt
+    >>> learner = bt.compile(bt.nn.GRUCell(3, 4), bt.ThreeFactor, bt.zeros(3))
+    >>> outputs, grads = learner.modulated_grad(bt.ones(3), modulator=0.5)
+    >>> outputs.shape, grads['Wh/weight/bias'].shape
+    ((4,), (4,))
+    """
 
     _rule = "three_factor"
 
 
 @_shown()
-class DNI(ETraceAlgorithm):
+class DNI(ParamDimVjpAlgorithm):
     """D_RTRL with a predicted gradient at the end of each window."""
 
     _rule = "dni"
@@ -104,6 +152,13 @@ class Hybrid(ETraceAlgorithm):
     """Per relation D_RTRL or pp_prop, whichever stores less."""
 
     _rule = "hybrid"
+
+
+# Engines under their short names, those of the C++ library.
+ParamDim, IODim, RandomProjection = (ParamDimVjpAlgorithm, IODimVjpAlgorithm,
+                                     RandomProjectionVjpAlgorithm)
+HybridDim = HybridDimVjpAlgorithm = Hybrid
+ETraceVjpAlgorithm = ETraceAlgorithm
 
 
 @_shown()
@@ -234,7 +289,9 @@ def _batch_hint(learner, settings, examples):
 
 __all__ = [
     "Auto", "BPTT", "CompilationError", "DNI", "D_RTRL", "EProp", "ES_D_RTRL", "ETraceAlgorithm",
-    "ETraceConfig", "ETraceVmap", "ExactRTRL", "Gradients", "Hybrid", "MultiStepData",
-    "OSTLFeedforward", "OSTLRecurrent", "PreparedGrad", "SingleStepData", "SnAp",
+    "ETraceConfig", "ETraceVjpAlgorithm", "ETraceVmap", "ExactRTRL", "Gradients", "Hybrid",
+    "HybridDim", "HybridDimVjpAlgorithm", "IODim", "IODimVjpAlgorithm", "MultiStepData",
+    "OSTLFeedforward", "OSTLRecurrent", "ParamDim", "ParamDimVjpAlgorithm", "PreparedGrad",
+    "RandomProjection", "RandomProjectionVjpAlgorithm", "SingleStepData", "SnAp",
     "ThreeFactor", "UORO", "compile", "pp_prop",
 ]

@@ -5,7 +5,7 @@ from typing import Optional
 
 from . import _core
 from ._errors import UserRuntimeError, UserTypeError, UserValueError
-from ._values import (MultiStepData, PreparedGrad, SingleStepData, _as_asked,
+from ._values import (Gradients, MultiStepData, PreparedGrad, SingleStepData, _as_asked,
                       _config_from_json)
 
 
@@ -81,10 +81,19 @@ class ETraceAlgorithm:
 
     # ---- one call ----
 
-    def __call__(self, *args):
-        """One step, or a window of MultiStepData. Inside a loss function: the compiled step."""
+    def __call__(self, *args, modulator=None):
+        """One step, or a window of MultiStepData. Inside a loss function: the compiled step.
+
+        `modulator`: the third factor of a modulatory rule for this step alone, in place of the
+        standing one; inside a loss function it may depend on the function's arguments."""
         learner = self._learner or self._compiled()
         multi = [isinstance(a, MultiStepData) for a in args]
+        if modulator is not None:
+            _check_modulator(type(self).__name__, modulator)
+            if True in multi:
+                raise UserValueError(f"{type(self).__name__}: a modulator goes with one step, "
+                                     "not with MultiStepData")
+            return learner.call_modulated(modulator, *map(_plain, args))
         if True in multi:
             data = [a.data if m else _plain(a) for a, m in zip(args, multi)]
             return learner.call_window(multi, *data)
@@ -105,13 +114,21 @@ class ETraceAlgorithm:
         learner = self._learner or self._compiled()
         return learner.step_grad(loss, weight, *args)
 
+    def modulated_grad(self, *args, modulator):
+        """(outputs, gradients) of one step under a modulatory rule without a loss: the modulator
+        alone is the signal. Parameters without a trace have gradient zero."""
+        learner = self._learner or self._compiled()
+        _check_modulator("modulated_grad", modulator)
+        outputs, grads = learner.modulated_grad(modulator, *map(_plain, args))
+        return outputs, Gradients(grads)
+
     # ---- sequences ----
 
     def etrace_grad(self, *sequences, step_fn, steps=None, mask=None, chunk_size=None,
                     weights=None,
                     reduction="mean", loss_output="per_step", has_aux=False,
                     return_value=False, progress=None, loss_sink=None, window=0,
-                    window_bytes=64 << 20, carry_traces=True):
+                    window_bytes=64 << 20, carry_traces=True, modulators=None):
         """Gradients over sequences, taken step by step.
 
         `step_fn(x_t, y_t, ...)` calls the learner once and returns a scalar loss, with
@@ -124,13 +141,19 @@ class ETraceAlgorithm:
         With `steps`, the only sequence is a function t -> arguments of step t (a tuple, or the
         only one), asked once per step: nothing grows with the length. `loss_sink(t, loss)` then
         takes the losses as they come, and none are returned.
+
+        `modulators` of a modulatory rule: one per step, behind a leading time axis, in place of
+        the standing one; with them step_fn=None takes the gradient without a loss. The mask
+        weighs losses, not modulators.
         """
         _check_sequences("etrace_grad", sequences, chunk_size, steps)
+        _check_step_fn("etrace_grad", step_fn, modulators)
         options = {
             "mask": mask, "chunk_size": _window(chunk_size), "weights": self._names(weights),
             "reduction": reduction, "loss_output": loss_output, "has_aux": has_aux,
             "progress": progress, "loss_sink": loss_sink, "window": window,
             "window_bytes": window_bytes, "carry_traces": carry_traces,
+            "modulators": modulators,
         }
         learner = self._compiled()
         if steps is None:
@@ -141,18 +164,20 @@ class ETraceAlgorithm:
 
     def prepare(self, *sequences, step_fn, mask=None, weights=None, reduction="mean",
                 loss_output="per_step", has_aux=False, return_value=False, window=0,
-                window_bytes=64 << 20, carry_traces=True):
+                window_bytes=64 << 20, carry_traces=True, modulators=None):
         """etrace_grad for sequences of one shape, with the loss function traced once.
 
         Returns a PreparedGrad; its `grad(*sequences)` gives what etrace_grad would, bit by bit,
         without calling `step_fn` again: values the function captured stay as they were.
         """
         _check_sequences("prepare", sequences, None)
+        _check_step_fn("prepare", step_fn, modulators)
         options = {
             "mask": mask, "chunk_size": None, "weights": self._names(weights),
             "reduction": reduction, "loss_output": loss_output, "has_aux": has_aux,
             "progress": None, "loss_sink": None, "window": window,
             "window_bytes": window_bytes, "carry_traces": carry_traces,
+            "modulators": modulators,
         }
         prepared = self._compiled().prepare(step_fn, options, *sequences)
         return PreparedGrad(prepared, return_value, has_aux)
@@ -244,8 +269,21 @@ class ETraceAlgorithm:
         self._compiled().set_etrace(name, value)
 
     def set_modulator(self, modulator):
-        """The third factor of modulatory rules, kept until replaced."""
-        self._compiled().set_modulator(modulator)
+        """The third factor of modulatory rules, kept until replaced; None removes it."""
+        self.modulator = modulator
+
+    @property
+    def modulator(self):
+        """The standing third factor of a modulatory rule, or None: a number, or an array with one
+        per position or sample, or one that broadcasts to (*varshape, num_state)."""
+        return self._compiled().modulator
+
+    @modulator.setter
+    def modulator(self, modulator):
+        learner = self._compiled()
+        if modulator is not None:
+            _check_modulator("modulator", modulator)
+        learner.set_modulator(modulator)
 
     def set_rule_input(self, name, value):
         """Injected noise and other inputs of the rule, by name."""
@@ -348,6 +386,19 @@ class ETraceAlgorithm:
 
 def _initialised(model):
     return all(s.has_value for s in model.states().values())
+
+
+def _check_modulator(who, modulator):
+    if isinstance(modulator, (list, tuple, dict, str)):
+        raise UserTypeError(f"{who}: a modulator is a number or an array, got "
+                            f"{type(modulator).__name__}")
+
+
+def _check_step_fn(who, step_fn, modulators):
+    if step_fn is None and modulators is not None:
+        return
+    if not callable(step_fn):
+        raise UserTypeError(f"{who}: step_fn must be a function, got {step_fn!r}")
 
 
 def _window(chunk_size):

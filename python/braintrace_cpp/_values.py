@@ -113,8 +113,10 @@ class PreparedGrad:
     def __init__(self, prepared, return_value, has_aux):
         self._prepared, self._return_value, self._has_aux = prepared, return_value, has_aux
 
-    def grad(self, *sequences, mask=None):
-        """What etrace_grad returns for these sequences. A mask replaces the one before."""
-        return _as_asked(self._prepared.grad(mask, *sequences), self._return_value, self._has_aux)
+    def grad(self, *sequences, mask=None, modulators=None):
+        """What etrace_grad returns for these sequences. A mask, or modulators, replace those
+        before."""
+        return _as_asked(self._prepared.grad(mask, modulators, *sequences), self._return_value,
+                         self._has_aux)
 
     __call__ = grad

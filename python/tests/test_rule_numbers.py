@@ -66,8 +66,8 @@ class Case:
     def set_predictor(self, sizes):
         lead = () if self.vmap else (self.batch,)
         s = bt.SyntheticGradient({i: (*lead, n, 1) for i, n in enumerate(sizes)})
-        drawn = [(np.float32(self.rng.normal(size=(n, n)) * 0.3), np.float32(self.rng.normal(size=n)))
-                 for n in sizes]  # predictors are f32
+        drawn = [(np.float32(self.rng.normal(size=(n, n)) * 0.3),
+                  np.float32(self.rng.normal(size=n))) for n in sizes]  # predictors are f32
         for i, (w, b) in enumerate(drawn):
             s.set_parameters(i, f64(w), f64(b))
         self.learner.synthesizer = s
