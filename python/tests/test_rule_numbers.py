@@ -184,6 +184,34 @@ def test_a_reset_forgets(rule):
     case.check()
 
 
+@pytest.mark.parametrize("rule", ["d_rtrl", "snap 2", "kappa", "random feedback", "pairs", "hybrid"])
+def test_steps_without_a_gradient_move_the_traces(rule):
+    case = Case(rule, 2)
+    xs = case.rng.normal(size=(4, 2, 3))
+    case.learner.etrace_evolve(f64(xs[:2]))
+    case.learner(bt.MultiStepData(f64(xs[2:])))
+    for x in xs:
+        case.rule.roll(case.model.step(x))
+    case.check(window=3)
+    case.learner.reset_state(5)  # samples
+    case.batch, case.model = 5, Model(case.p, 5)
+    case.rule = case.make(case)
+    case.check()
+
+
+@pytest.mark.parametrize("rule", ["coupled", "kappa", "random feedback", "pairs"])
+def test_streaming_with_weights_that_move_at_every_step(rule):
+    case = Case(rule, 2)
+    handle = case.learner.trace_loss(case.loss(None), f64(np.zeros((2, 3))), f64(np.zeros((2, 2))))
+    for _ in range(5):
+        x, y = case.rng.normal(size=(2, 3)), case.rng.normal(size=(2, 2))
+        _, grads = case.learner.step_grad(f64(x), f64(y), loss=handle, weight=0.7)
+        for key, value in single_steps(case.model, case.rule, [x], [y], [0.7]).items():
+            np.testing.assert_allclose(grads[key], value, rtol=1e-9, atol=1e-12, err_msg=key)
+            case.p[key] -= 0.1 * np.asarray(grads[key])
+        case.set_weights()
+
+
 def test_hybrid_mixes_both_ways_of_storing():
     case = Case("hybrid", 2, n_in=1)
     case.check(window=1)
