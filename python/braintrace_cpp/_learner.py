@@ -389,7 +389,7 @@ def _initialised(model):
 
 
 def _check_modulator(who, modulator):
-    if isinstance(modulator, (list, tuple, dict, str)):
+    if modulator is None or isinstance(modulator, (list, tuple, dict, str)):
         raise UserTypeError(f"{who}: a modulator is a number or an array, got "
                             f"{type(modulator).__name__}")
 

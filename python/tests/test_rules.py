@@ -257,6 +257,7 @@ TYPE = [
     (lambda: leaky().set_modulator([1.0, 2.0]), "number or an array, got list"),
     (lambda: leaky().update(XS[0], modulator=(1.0,)), "number or an array, got tuple"),
     (lambda: leaky().modulated_grad(XS[0], modulator=[1.0]), "number or an array, got list"),
+    (lambda: leaky().modulated_grad(XS[0], modulator=None), "got NoneType"),
     (lambda: with_options(chunk_size=2.0), "chunk_size must be an integer, got 2.0"),
     (lambda: with_options(chunk_size=True), "chunk_size must be an integer, got True"),
     (lambda: evolve(XS, chunk_size="2"), "chunk_size must be an integer"),
