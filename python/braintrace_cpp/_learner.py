@@ -4,6 +4,7 @@ import json
 from typing import Optional
 
 from . import _core
+from ._arguments import check_modulator, check_sequences, check_step_fn
 from ._errors import UserRuntimeError, UserTypeError, UserValueError
 from ._values import (Gradients, MultiStepData, PreparedGrad, SingleStepData, _as_asked,
                       _config_from_json)
@@ -89,7 +90,7 @@ class ETraceAlgorithm:
         learner = self._learner or self._compiled()
         multi = [isinstance(a, MultiStepData) for a in args]
         if modulator is not None:
-            _check_modulator(type(self).__name__, modulator)
+            check_modulator(type(self).__name__, modulator)
             if True in multi:
                 raise UserValueError(f"{type(self).__name__}: a modulator goes with one step, "
                                      "not with MultiStepData")
@@ -118,7 +119,7 @@ class ETraceAlgorithm:
         """(outputs, gradients) of one step under a modulatory rule without a loss: the modulator
         alone is the signal. Parameters without a trace have gradient zero."""
         learner = self._learner or self._compiled()
-        _check_modulator("modulated_grad", modulator)
+        check_modulator("modulated_grad", modulator)
         outputs, grads = learner.modulated_grad(modulator, *map(_plain, args))
         return outputs, Gradients(grads)
 
@@ -146,8 +147,8 @@ class ETraceAlgorithm:
         the standing one; with them step_fn=None takes the gradient without a loss. The mask
         weighs losses, not modulators.
         """
-        _check_sequences("etrace_grad", sequences, chunk_size, steps)
-        _check_step_fn("etrace_grad", step_fn, modulators)
+        check_sequences("etrace_grad", sequences, chunk_size, steps)
+        check_step_fn("etrace_grad", step_fn, modulators)
         options = {
             "mask": mask, "chunk_size": _window(chunk_size), "weights": self._names(weights),
             "reduction": reduction, "loss_output": loss_output, "has_aux": has_aux,
@@ -170,8 +171,8 @@ class ETraceAlgorithm:
         Returns a PreparedGrad; its `grad(*sequences)` gives what etrace_grad would, bit by bit,
         without calling `step_fn` again: values the function captured stay as they were.
         """
-        _check_sequences("prepare", sequences, None)
-        _check_step_fn("prepare", step_fn, modulators)
+        check_sequences("prepare", sequences, None)
+        check_step_fn("prepare", step_fn, modulators)
         options = {
             "mask": mask, "chunk_size": None, "weights": self._names(weights),
             "reduction": reduction, "loss_output": loss_output, "has_aux": has_aux,
@@ -185,14 +186,14 @@ class ETraceAlgorithm:
     def certificate(self, *sequences, step_fn, window=1):
         """Online gradients of these sequences beside those of back-propagation, parameter by
         parameter; the learner is as before when it returns. `print` shows the table."""
-        _check_sequences("certificate", sequences)
+        check_sequences("certificate", sequences)
         return self._compiled().certificate(step_fn, window, *sequences)
 
     def etrace_evolve(self, *sequences, steps=None, step_fn=None, chunk_size=None,
                       return_outputs=False):
         """The same steps without a gradient. With `steps`, from a function t -> arguments, as
         etrace_grad; outputs are not kept then."""
-        _check_sequences("etrace_evolve", sequences, chunk_size, steps)
+        check_sequences("etrace_evolve", sequences, chunk_size, steps)
         if steps is not None:
             if return_outputs or step_fn is not None or chunk_size is not None:
                 raise UserTypeError("etrace_evolve: from a function only `steps` can be given; "
@@ -282,7 +283,7 @@ class ETraceAlgorithm:
     def modulator(self, modulator):
         learner = self._compiled()
         if modulator is not None:
-            _check_modulator("modulator", modulator)
+            check_modulator("modulator", modulator)
         learner.set_modulator(modulator)
 
     def set_rule_input(self, name, value):
@@ -388,33 +389,5 @@ def _initialised(model):
     return all(s.has_value for s in model.states().values())
 
 
-def _check_modulator(who, modulator):
-    if modulator is None or isinstance(modulator, (list, tuple, dict, str)):
-        raise UserTypeError(f"{who}: a modulator is a number or an array, got "
-                            f"{type(modulator).__name__}")
-
-
-def _check_step_fn(who, step_fn, modulators):
-    if step_fn is None and modulators is not None:
-        return
-    if not callable(step_fn):
-        raise UserTypeError(f"{who}: step_fn must be a function, got {step_fn!r}")
-
-
 def _window(chunk_size):
     return None if chunk_size == 1 else chunk_size
-
-
-def _check_sequences(who, sequences, chunk_size=None, steps=None):
-    functions = [callable(s) for s in sequences]
-    if steps is None and any(functions):
-        raise UserTypeError(f"{who}: a function of the step needs steps=, their number")
-    if steps is not None and functions != [True]:
-        raise UserTypeError(f"{who}: steps= goes with one function t -> arguments")
-    if isinstance(chunk_size, bool) or not (chunk_size is None or isinstance(chunk_size, int)):
-        raise UserTypeError(f"{who}: chunk_size must be an integer, got {chunk_size!r}")
-    if chunk_size is not None and chunk_size < 1:
-        raise UserValueError(f"{who}: chunk_size must be >= 1, got {chunk_size}")
-    for s in sequences:
-        if isinstance(s, (SingleStepData, MultiStepData)):
-            raise UserTypeError(f"{who}: sequences are plain arrays, got {type(s).__name__}")
