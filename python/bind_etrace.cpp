@@ -2,6 +2,7 @@
 // The compiled graph: hidden groups, relations, perturbation, with the reference's names.
 #include "convert.h"
 #include "etrace_options.h"
+#include "etrace_parts.h"
 #include "py_module.h"
 #include <fmt/format.h>
 
@@ -19,148 +20,6 @@ namespace {
 using namespace py::literals;
 using Arrays = std::vector<Array>;
 
-// Fields by name in the reference's order, as the objects themselves.
-py::dict fields_of(const py::object& self,
-                   const std::vector<std::pair<std::string, std::string>>& names) {
-  py::dict out;
-  for (const auto& [name, text] : names)
-    out[py::str(name)] = py::hasattr(self, name.c_str()) ? self.attr(name.c_str())
-                                                         : py::object(py::str(text));
-  return out;
-}
-
-py::tuple call_result(const ModuleInfo::CallResult& r) {
-  py::dict temps;
-  for (const auto& [id, array] : r.temps) temps[py::cast(id)] = py::cast(array);
-  py::object out = r.out.size() == 1 ? py::cast(r.out.front())
-                                     : py::object(py::tuple(py::cast(r.out)));
-  return py::make_tuple(out, r.etrace_vals, r.other_state_vals, temps);
-}
-
-Arrays to_arrays(const py::iterable& items) {
-  std::vector<Value> leaves;
-  flatten(py::tuple(items), leaves);
-  Arrays out;
-  for (const Value& v : leaves) out.push_back(v.array());
-  return out;
-}
-
-void def_module_info(py::module_& m) {
-  py::class_<ModuleInfo, std::shared_ptr<ModuleInfo>>(m, "ModuleInfo",
-                                                      "A traced step, ready to compile.")
-      .def_property_readonly("program", &ModuleInfo::program)
-      .def_property_readonly("jaxpr", &ModuleInfo::program)
-      .def_readonly("step", &ModuleInfo::step)
-      .def_readonly("num_var_out", &ModuleInfo::num_var_out)
-      .def_readonly("num_var_state", &ModuleInfo::num_var_state)
-      .def_property_readonly("param_paths", &ModuleInfo::param_paths)
-      .def_property_readonly("hidden_paths",
-                             [](const ModuleInfo& i) {
-                               std::vector<Path> paths;
-                               for (const HiddenVar& h : i.hidden)
-                                 paths.push_back(h.path);
-                               return paths;
-                             })
-      .def("jaxpr_call",
-           [](const ModuleInfo& i, const py::args& args) {
-             return call_result(i.jaxpr_call(to_arrays(args)));
-           })
-      .def("dict", [](const py::object& s) {
-        return fields_of(s, s.cast<const ModuleInfo&>().dict());
-      });
-}
-
-void def_group(py::module_& m) {
-  py::class_<HiddenGroup, std::shared_ptr<HiddenGroup>>(
-      m, "HiddenGroup", "Hidden states that feed each other within one step.")
-      .def_readonly("index", &HiddenGroup::index)
-      .def_readonly("is_diagonal_recurrence", &HiddenGroup::is_diagonal_recurrence)
-      .def_readonly("has_recurrence", &HiddenGroup::has_recurrence)
-      .def_readonly("transition_program", &HiddenGroup::transition_program)
-      .def_property_readonly("transition_jaxpr",
-                             [](const HiddenGroup& g) { return g.transition_program; })
-      .def_property_readonly("hidden_paths", &HiddenGroup::hidden_paths)
-      .def_property_readonly(
-          "hidden_states",
-          [](const py::object& self) {
-            py::list states;
-            for (HiddenState* s : self.cast<const HiddenGroup&>().hidden_states())
-              states.append(wrap_state(*s, self));
-            return states;
-          })
-      .def_property_readonly("hidden_invars", &HiddenGroup::hidden_invars)
-      .def_property_readonly("hidden_outvars", &HiddenGroup::hidden_outvars)
-      .def_property_readonly("varshape",
-                             [](const HiddenGroup& g) { return to_tuple(g.varshape()); })
-      .def_property_readonly("num_state", &HiddenGroup::num_state)
-      .def("check_consistent_varshape", &HiddenGroup::check_consistent_varshape)
-      .def("transition", &HiddenGroup::transition, "hidden_vals"_a, "const_vals"_a)
-      .def("diagonal_jacobian", &HiddenGroup::diagonal_jacobian, "hidden_vals"_a,
-           "const_vals"_a)
-      .def("concat_hidden",
-           [](const HiddenGroup& g, const Arrays& v) { return g.concat_hidden(v); })
-      .def("split_hidden",
-           [](const HiddenGroup& g, const Array& v) { return g.split_hidden(v); })
-      .def("dict",
-           [](const py::object& s) {
-             return fields_of(s, s.cast<const HiddenGroup&>().dict());
-           })
-      .def("__repr__", [](const HiddenGroup& g) {
-        return fmt::format(
-            "HiddenGroup(index={}, hidden_paths={}, varshape={}, num_state={})", g.index,
-            path_list(g.hidden_paths()), to_string(g.varshape()), g.num_state());
-      });
-}
-
-void def_relation(py::module_& m) {
-  using R = HiddenParamOpRelation;
-  py::class_<R, std::shared_ptr<R>>(
-      m, "HiddenParamOpRelation", py::dynamic_attr(),
-      "A trainable op, its weights and the groups it feeds.")
-      .def_readonly("primitive", &R::primitive)
-      .def_readonly("group_indices", &R::group_indices)
-      .def_readonly("connected_hidden_paths", &R::connected_hidden_paths)
-      .def_readonly("x", &R::x)
-      .def_readonly("y", &R::y)
-      .def_readonly("reason", &R::reason)
-      .def_property_readonly(
-          "kind",
-          [](const R& r) { return r.kind == RelationKind::direct ? "direct" : "dense"; })
-      .def_property_readonly("path", &R::path)
-      .def_property_readonly("weight_path", &R::weight_path)
-      .def_property_readonly("trainable_paths",
-                             [](const R& r) {
-                               std::map<std::string, Path> paths;
-                               for (const Trainable& t : r.trainables)
-                                 paths.emplace(t.key, t.path);
-                               return paths;
-                             })
-      .def_property_readonly("path_classification",
-                             [](const R& r) {
-                               py::dict out;
-                               for (const auto& [path, c] : r.path_classification)
-                                 out[py::cast(path)] = std::string(to_string(c));
-                               return out;
-                             })
-      .def("dict",
-           [](const py::object& s) { return fields_of(s, s.cast<const R&>().dict()); })
-      .def("__repr__", [](const R& r) {
-        return fmt::format("HiddenParamOpRelation(path={}, primitive={}, groups={})",
-                           to_string(r.path()), r.primitive,
-                           fmt::join(r.group_indices, ","));
-      });
-}
-
-void def_perturbation(py::module_& m) {
-  using P = HiddenPerturbation;
-  py::class_<P, std::shared_ptr<P>>(
-      m, "HiddenPerturbation", "The step with p added to every hidden state at exit.")
-      .def_readonly("program", &P::program)
-      .def_readonly("perturb_hidden_paths", &P::perturb_hidden_paths)
-      .def("init_perturb_data", &P::init_perturb_data)
-      .def("eval", &P::eval, "inputs"_a, "perturb_data"_a);
-}
-
 ExplainFilter filter_of(const std::optional<Path>& weight,
                         const std::optional<Path>& hidden,
                         const std::optional<DiagnosticKind>& kind) {
@@ -169,20 +28,10 @@ ExplainFilter filter_of(const std::optional<Path>& weight,
 
 std::string to_svg(const ETraceGraph& g) { return dot_to_svg(to_dot(g)); }
 
-// Relations, each with the groups it feeds in its attribute `hidden_groups`.
 py::list relations_of(const py::object& self) {
   const auto& graph = self.cast<const ETraceGraph&>();
-  const py::list groups = self.attr("hidden_groups");
-  py::list out;
-  for (const HiddenParamOpRelation& r : graph.hidden_param_op_relations) {
-    py::object o = py::cast(&r, py::return_value_policy::reference_internal, self);
-    py::list fed;
-    for (const std::int64_t i : r.group_indices)
-      fed.append(groups[static_cast<std::size_t>(i)]);
-    o.attr("hidden_groups") = fed;
-    out.append(o);
-  }
-  return out;
+  return wrap_relations(graph.hidden_param_op_relations, self.attr("hidden_groups"),
+                        graph.module_info, self);
 }
 
 void def_pictures(py::class_<ETraceGraph, std::shared_ptr<ETraceGraph>>& c) {
@@ -242,7 +91,7 @@ void def_graph(py::module_& m) {
           "call_hidden_perturb",
           [](const G& g, const py::iterable& args, const Arrays& p,
              const std::optional<Arrays>& old) {
-            return call_result(g.call_hidden_perturb(to_arrays(args), p, old));
+            return call_result(g.call_hidden_perturb(leaf_arrays(args), p, old));
           },
           "args"_a, "perturb_data"_a, "old_state_vals"_a = py::none())
       .def(
@@ -269,14 +118,148 @@ using Model = const py::object&;
 using Examples = const py::args&;
 using Options = const py::kwargs&;
 
+// Groups as Python objects that keep what they were found in alive, and by path.
+py::tuple wrap_groups(const std::shared_ptr<std::vector<HiddenGroup>>& groups) {
+  py::list list;
+  py::dict by_path;
+  for (HiddenGroup& g : *groups) {
+    const py::object o = py::cast(std::shared_ptr<HiddenGroup>(groups, &g));
+    list.append(o);
+    for (const Path& p : g.hidden_paths()) by_path[py::cast(p)] = o;
+  }
+  return py::make_tuple(list, by_path);
+}
+
+// A result that keeps the Python object it refers to alive.
+template <class T>
+std::shared_ptr<T> with_owner(const py::object& owner, T result) {
+  auto both = std::make_shared<std::pair<std::shared_ptr<py::object>, T>>(
+      keep(owner), std::move(result));
+  return {both, &both->second};
+}
+
+// Options for a step that is traced already; it keeps its own control-flow policy.
+CompileOptions options_of(const ModuleInfo& info, Options keywords) {
+  CompileOptions o = compile_options(keywords);
+  o.control_flow = info.control_flow;
+  return o;
+}
+
+py::tuple groups_of_info(const py::object& minfo, Options keywords) {
+  const auto& info = minfo.cast<const ModuleInfo&>();
+  Diagnostics records;
+  return wrap_groups(with_owner(
+      minfo, find_hidden_groups_from_minfo(info, options_of(info, keywords), records)));
+}
+
+// Groups in order of their index, from a list or from a dict by path.
+std::vector<HiddenGroup> listed_groups(const py::object& groups, py::list& objects) {
+  std::map<std::int64_t, py::object> by_index;
+  const bool is_dict = py::isinstance<py::dict>(groups);
+  for (py::handle g : is_dict ? py::object(groups.attr("values")()) : groups)
+    by_index[g.cast<const HiddenGroup&>().index] = py::reinterpret_borrow<py::object>(g);
+  std::vector<HiddenGroup> out;
+  for (const auto& [index, o] : by_index) {
+    objects.append(o);
+    out.push_back(o.cast<const HiddenGroup&>());
+  }
+  return out;
+}
+
+py::list relations_of_info(const py::object& minfo, const py::object& groups,
+                           Options keywords) {
+  const auto& info = minfo.cast<const ModuleInfo&>();
+  py::list objects;
+  Diagnostics records;
+  const auto found = with_owner(minfo, find_hidden_param_op_relations_from_minfo(
+                                           info, listed_groups(groups, objects),
+                                           options_of(info, keywords), records));
+  // Every relation keeps the list it is in alive.
+  const py::capsule owner(new std::shared_ptr<void>(found),
+                          [](void* p) { delete static_cast<std::shared_ptr<void>*>(p); });
+  return wrap_relations(*found, objects, info, owner);
+}
+
+std::shared_ptr<ModuleInfo> info_of_model(Model model, Examples examples,
+                                          Options options) {
+  return on_model(model, examples, options,
+                  [](Module& m, const Arrays& a, const CompileOptions& o) {
+                    return extract_module_info(m, a, o);
+                  });
+}
+
+void def_passes(py::module_& m) {
+  m.def("extract_module_info", &info_of_model, "model"_a,
+        "Traces the model's step and makes its control flow canonical.\n\n"
+        ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4))\n"
+        ">>> bt.extract_module_info(gru, bt.zeros(3)).weight_path_to_invars.keys()\n"
+        "dict_keys([('Wh', 'weight'), ('Wr', 'weight'), ('Wz', 'weight')])");
+  m.def("find_hidden_groups_from_minfo", &groups_of_info, "minfo"_a,
+        "(groups, group by path) of a traced step.\n\n"
+        ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4))\n"
+        ">>> minfo = bt.extract_module_info(gru, bt.zeros(3))\n"
+        ">>> groups, by_path = bt.find_hidden_groups_from_minfo(minfo)\n"
+        ">>> by_path[('h',)].varshape\n(4,)");
+  m.def(
+      "find_hidden_groups_from_module",
+      [](Model model, Examples examples, Options options) {
+        return groups_of_info(py::cast(info_of_model(model, examples, options)), options);
+      },
+      "model"_a,
+      "(groups, group by path) of a model.\n\n"
+      ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4))\n"
+      ">>> groups, _ = bt.find_hidden_groups_from_module(gru, bt.zeros(3))\n"
+      ">>> groups[0].hidden_paths\n[('h',)]");
+  m.def("find_hidden_param_op_relations_from_minfo", &relations_of_info, "minfo"_a,
+        "hid_path_to_group"_a,
+        "Relations of a traced step to its groups, given as a list or by path.\n\n"
+        ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4))\n"
+        ">>> minfo = bt.extract_module_info(gru, bt.zeros(3))\n"
+        ">>> groups, by_path = bt.find_hidden_groups_from_minfo(minfo)\n"
+        ">>> found = bt.find_hidden_param_op_relations_from_minfo(minfo, by_path)\n"
+        ">>> found[0].trainable_leaf_indices\n{'weight': 1, 'bias': 0}");
+  m.def(
+      "find_hidden_param_op_relations_from_module",
+      [](Model model, Examples examples, Options options) {
+        const py::object info = py::cast(info_of_model(model, examples, options));
+        return relations_of_info(info, groups_of_info(info, options)[0], options);
+      },
+      "model"_a,
+      "Relations of a model.\n\n"
+      ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4))\n"
+      ">>> bt.find_hidden_param_op_relations_from_module(gru, bt.zeros(3))[0].path\n"
+      "('Wz', 'weight')");
+  m.def(
+      "add_hidden_perturbation_from_minfo",
+      [](const py::object& minfo) {
+        return with_owner(
+            minfo, add_hidden_perturbation_from_minfo(minfo.cast<const ModuleInfo&>()));
+      },
+      "minfo"_a,
+      "The traced step with p added to every hidden state at exit.\n\n"
+      ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4))\n"
+      ">>> minfo = bt.extract_module_info(gru, bt.zeros(3))\n"
+      ">>> len(bt.add_hidden_perturbation_from_minfo(minfo).perturb_vars)\n1");
+  m.def(
+      "add_hidden_perturbation_in_module",
+      [](Model model, Examples examples, Options options) {
+        return on_model(model, examples, options,
+                        [](Module& m, const Arrays& a, const CompileOptions& o) {
+                          return add_hidden_perturbation_in_module(m, a, o);
+                        });
+      },
+      "model"_a,
+      "The model's step with p added to every hidden state at exit.\n\n"
+      ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4))\n"
+      ">>> p = bt.add_hidden_perturbation_in_module(gru, bt.zeros(3))\n"
+      ">>> p.init_perturb_data()[0].shape\n(4,)");
+}
+
 }  // namespace
 
 void init_etrace(py::module_& m) {
   init_etrace_records(m);
-  def_module_info(m);
-  def_group(m);
-  def_relation(m);
-  def_perturbation(m);
+  init_etrace_parts(m);
   def_graph(m);
   m.def(
       "compile_etrace_graph",
@@ -292,30 +275,10 @@ void init_etrace(py::module_& m) {
       "batched, and the options of compile_option_names().\n\n"
       ">>> rnn = bt.nn.init_all_states(bt.nn.ValinaRNNCell(3, 4))\n"
       ">>> len(bt.compile_etrace_graph(rnn, bt.zeros(3)).hidden_groups)\n1");
-  m.def("compile_option_names", &option_names);
-  m.def(
-      "extract_module_info",
-      [](Model model, Examples examples, Options options) {
-        return on_model(model, examples, options,
-                        [](Module& m, const Arrays& a, const CompileOptions& o) {
-                          return extract_module_info(m, a, o);
-                        });
-      },
-      "model"_a);
-  m.def(
-      "find_hidden_groups_from_module",
-      [](Model model, Examples examples, Options options) {
-        const auto groups =
-            on_model(model, examples, options,
-                     [](Module& m, const Arrays& a, const CompileOptions& o) {
-                       return find_hidden_groups_from_module(m, a, o);
-                     });
-        py::list out;
-        for (HiddenGroup& g : *groups)
-          out.append(std::shared_ptr<HiddenGroup>(groups, &g));
-        return out;
-      },
-      "model"_a);
+  m.def("compile_option_names", &option_names,
+        "What compile_etrace_graph takes as keywords with a name as value.\n\n"
+        ">>> 'mixing' in bt.compile_option_names()\nTrue");
+  def_passes(m);
 }
 
 }  // namespace braintrace::python

@@ -206,6 +206,14 @@ void init_executor(py::module_& m) {
                                  out[py::cast(s.path)] = wrap_state(*s.state, self);
                                return out;
                              })
+      .def_property_readonly(
+          "states",
+          [](const py::object& self) {
+            py::list out;
+            for (State* s : self.cast<PyExecutor&>().executor().states())
+              out.append(wrap_state(*s, self));
+            return out;
+          })
       .def(
           "show_graph",
           [](const PyExecutor& e, int verbose, bool return_msg) {

@@ -36,15 +36,55 @@ ControlFlowPolicy policy_of(const py::dict& d) {
   return p;
 }
 
+py::dict knobs_of(const ControlFlowPolicy& p) {
+  py::dict d;
+  d["cond"] = p.cond;
+  d["scan_unroll_limit"] = p.scan_unroll_limit;
+  d["while_hidden"] = p.while_hidden;
+  d["etp_in_control_flow"] = p.etp_in_control_flow;
+  d["scan_descent"] = p.scan_descent;
+  d["fixpoint_iteration_limit"] = p.fixpoint_iteration_limit;
+  return d;
+}
+
+void def_policy(py::module_& m) {
+  using P = ControlFlowPolicy;
+  py::class_<P>(m, "ControlFlowPolicy",
+                "How loops and branches are treated; given as control_flow=...\n\n"
+                ">>> bt.ControlFlowPolicy(scan_unroll_limit=4).cond\n'convert'")
+      .def(py::init([](const py::kwargs& knobs) { return policy_of(knobs); }))
+      .def_readonly("cond", &P::cond)
+      .def_readonly("scan_unroll_limit", &P::scan_unroll_limit)
+      .def_readonly("while_hidden", &P::while_hidden)
+      .def_readonly("etp_in_control_flow", &P::etp_in_control_flow)
+      .def_readonly("scan_descent", &P::scan_descent)
+      .def_readonly("fixpoint_iteration_limit", &P::fixpoint_iteration_limit)
+      .def("__eq__", [](const P& a, const P& b) { return a == b; })
+      .def("__hash__", [](const P& p) { return py::hash(py::repr(knobs_of(p))); })
+      .def("__repr__", [](const P& p) {
+        std::string text;
+        for (const auto& [name, value] : knobs_of(p))
+          text +=
+              fmt::format("{}{}={}", text.empty() ? "" : ", ", name.cast<std::string>(),
+                          py::repr(value).cast<std::string>());
+        return "ControlFlowPolicy(" + text + ")";
+      });
+}
+
 void def_kinds(py::module_& m) {
   py::enum_<DiagnosticKind> kind(m, "DiagnosticKind",
-                                 "What a record of the compiler is about.");
+                                 "What a record of the compiler is about.\n\n"
+                                 ">>> bt.DiagnosticKind.RELATION_INCLUDED.name\n"
+                                 "'RELATION_INCLUDED'");
   for (const DiagnosticKind k : all_diagnostic_kinds()) {
     std::string name(to_string(k));
     std::transform(name.begin(), name.end(), name.begin(), ::toupper);
     kind.value(name.c_str(), k);
   }
-  py::enum_<DiagnosticLevel>(m, "DiagnosticLevel", "How much a record matters.")
+  py::enum_<DiagnosticLevel>(m, "DiagnosticLevel",
+                             "How much a record matters.\n\n"
+                             ">>> bt.DiagnosticLevel.WARNING.name"
+                             "\n'WARNING'")
       .value("INFO", DiagnosticLevel::info)
       .value("WARNING", DiagnosticLevel::warning)
       .value("ERROR", DiagnosticLevel::error);
@@ -66,7 +106,9 @@ bool set_compile_option(CompileOptions& o, const std::string& name,
   } else if (name == "batched") {
     o.batched = value.cast<bool>();
   } else if (name == "control_flow") {
-    o.control_flow = policy_of(value);
+    o.control_flow = py::isinstance<ControlFlowPolicy>(value)
+                         ? value.cast<ControlFlowPolicy>()
+                         : policy_of(value);
   } else if (std::find(names.begin(), names.end(), name) != names.end()) {
     set_option(o, name, value.cast<std::string>());
   } else {
@@ -95,8 +137,13 @@ CompileOptions compile_options(const py::dict& keywords) {
 
 void init_etrace_records(py::module_& m) {
   def_kinds(m);
+  def_policy(m);
   using R = CompilationRecord;
-  py::class_<R>(m, "CompilationRecord", "One decision of the compiler.")
+  py::class_<R>(m, "CompilationRecord",
+                "One decision of the compiler.\n\n"
+                ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+                ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+                ">>> graph.diagnostics[0].kind.name\n'RELATION_INCLUDED'")
       .def_readonly("kind", &R::kind)
       .def_readonly("level", &R::level)
       .def_readonly("message", &R::message)
@@ -109,7 +156,12 @@ void init_etrace_records(py::module_& m) {
                                    r.context.begin(), r.context.end());
                              })
       .def("__repr__", [](const R& r) { return to_string(r); });
-  py::class_<ParameterVerdict>(m, "ParameterVerdict", "What becomes of a parameter.")
+  py::class_<ParameterVerdict>(
+      m, "ParameterVerdict",
+      "What becomes of a parameter.\n\n"
+      ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+      ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+      ">>> graph.verdicts[0]\n('Wh', 'weight'): direct")
       .def_readonly("path", &ParameterVerdict::path)
       .def_readonly("reason", &ParameterVerdict::reason)
       .def_property_readonly(
@@ -118,7 +170,11 @@ void init_etrace_records(py::module_& m) {
       .def("__repr__", [](const ParameterVerdict& v) {
         return fmt::format("{}: {}", to_string(v.path), to_string(v.verdict));
       });
-  py::class_<CutEntry>(m, "CutEntry", "Where past credit stops.")
+  py::class_<CutEntry>(m, "CutEntry",
+                       "Where past credit stops.\n\n"
+                       ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+                       ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+                       ">>> graph.cuts[0].weight_path\n('Wz', 'weight')")
       .def_readonly("op", &CutEntry::op)
       .def_readonly("where", &CutEntry::where)
       .def_readonly("weight_path", &CutEntry::weight_path)

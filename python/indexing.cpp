@@ -59,11 +59,18 @@ void add_integer(Window& w, std::int64_t i, std::int64_t dim, std::int64_t axis)
   w.step.push_back(1);
 }
 
+// The value as an argument written on the line of Python that is running.
+Arg written_here(const Value& v) {
+  Arg a = v;
+  a.loc = python_location();
+  return a;
+}
+
 Value cut(const Value& x, const Window& w) {
   Value y = x;
-  if (w.size != x.shape()) y = slice(y, w.start, w.size, w.step);
-  if (!w.flipped.empty()) y = flip(y, w.flipped);
-  return y.shape() == w.result ? y : reshape(y, w.result);
+  if (w.size != x.shape()) y = slice(written_here(y), w.start, w.size, w.step);
+  if (!w.flipped.empty()) y = flip(written_here(y), w.flipped);
+  return y.shape() == w.result ? y : reshape(written_here(y), w.result);
 }
 
 bool is_integer(const py::object& o) {
