@@ -11,6 +11,8 @@
 #include "braintrace/testing/random_model.h"
 #include "braintrace/transforms/jacobian.h"
 
+namespace compiler_property_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -217,7 +219,8 @@ void check_positions(const ETraceGraph& g, const std::vector<Array>& args) {
 // Groups, relations and verdicts, states under names that do not decide any order.
 std::string summary(const ETraceGraph& g, const RandomModel& m) {
   const auto label = [&](const Path& p) {
-    return m.label(*g.module_info.step.find(p)->state);
+    const StepState* used = g.module_info.step.find(p);
+    return m.label(used ? *used->state : state_at(m, p));
   };
   std::string out;
   for (const HiddenGroup& group : g.hidden_groups) {
@@ -415,3 +418,5 @@ TEST_CASE("a random model is a function of its seed") {
   CHECK(a.text() == b.text());
   CHECK(a.text() != c.text());
 }
+
+}  // namespace compiler_property_test

@@ -11,6 +11,8 @@
 #include "braintrace/testing/micro_model.h"
 #include "braintrace/transforms/vmap.h"
 
+namespace compile_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 using Kind = DiagnosticKind;
@@ -380,3 +382,5 @@ TEST_CASE("sparse_n is checked before anything is traced") {
   CHECK_THROWS_WITH_AS(m->compile(o), doctest::Contains("needs include_recurrent_mixing"),
                        UserError);
 }
+
+}  // namespace compile_test

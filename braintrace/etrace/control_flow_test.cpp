@@ -10,6 +10,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/transforms/vjp.h"
 
+namespace control_flow_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 using Kind = DiagnosticKind;
@@ -266,3 +268,5 @@ TEST_CASE("a derived weight in a while loop is refused by name") {
   CHECK_THROWS_WITH_AS(m.compile(), doctest::Contains("weight ('w',) is used inside a"),
                        UserError);
 }
+
+}  // namespace control_flow_test

@@ -6,6 +6,8 @@
 
 #include "braintrace/testing/micro_model.h"
 
+namespace cut_set_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -106,3 +108,5 @@ TEST_CASE("an edge between two groups is a cut, also where positions are kept") 
       g.explain({.hidden_path = Path{"b"}, .kind = DiagnosticKind::history_cut}).size() ==
       1);
 }
+
+}  // namespace cut_set_test

@@ -8,6 +8,8 @@
 #include "braintrace/testing/micro_model.h"
 #include "braintrace/train/learner.h"
 
+namespace dead_branch_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -71,3 +73,5 @@ TEST_CASE("weights of a branch with a trainable op stay traceable, masked or not
   m.hidden("h", {4}).param("w", {4, 4});
   CHECK(verdict_of(m.compile(), "w") == Verdict::direct);
 }
+
+}  // namespace dead_branch_test

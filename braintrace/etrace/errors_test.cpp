@@ -6,6 +6,8 @@
 #include "braintrace/etrace/snap_pattern.h"
 #include "braintrace/testing/micro_model.h"
 
+namespace errors_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -323,3 +325,5 @@ TEST_CASE("call_hidden_perturb needs the perturbed program") {
   check_error([&] { g.call_hidden_perturb({ones({4}, DType::f64)}, {}); },
               ErrorKind::value, "include_hidden_perturb = false");
 }
+
+}  // namespace errors_test

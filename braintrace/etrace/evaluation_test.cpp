@@ -8,6 +8,8 @@
 #include "braintrace/ir/print.h"
 #include "braintrace/ops/ops.h"
 
+namespace evaluation_test {
+
 using namespace braintrace;
 
 namespace {
@@ -102,3 +104,5 @@ TEST_CASE("a rewrite without hooks is a copy; with one it changes that node alon
   CHECK(eval_graph(Doubled(loop).run(), in)[0].at(0) ==
         2 * eval_graph(loop, in)[0].at(0));
 }
+
+}  // namespace evaluation_test

@@ -12,6 +12,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/csv.h"
 
+namespace golden_graph_test {
+
 using namespace braintrace;
 
 namespace {
@@ -88,3 +90,5 @@ TEST_CASE("compat compiles every recorded model to the recorded graph") {
   }
   CHECK(seen >= 100);
 }
+
+}  // namespace golden_graph_test

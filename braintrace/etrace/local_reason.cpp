@@ -85,8 +85,8 @@ class LocalReason {
                        named(node(first)));
   }
 
-  // Where something made of the parameter and of data enters a loop or branch that stays
-  // closed; "" when nothing does.
+  // Where something made of the parameter and of data enters a loop, branch or call that
+  // stays closed; "" when nothing does.
   std::string closed_loop_behind(ValueId leaf) const {
     const auto plain = [&](Use u) {
       return is_before_a_state(u) && !is_structural_etp(node(u));
@@ -94,9 +94,8 @@ class LocalReason {
     for (ValueId v : reach_forward(*info_.index, leaf, plain))
       for (const Use& u : info_.index->uses(v)) {
         const Node& n = node(u);
-        const bool loop = as_scan(n) || as_while(n) || as_cond(n);
-        if (!loop || info_.descended_nodes.contains(u.node) || !any_node(n, is_etp))
-          continue;
+        if (!has(n.op->traits, Trait::region) || !any_node(n, is_etp)) continue;
+        if (info_.descended_nodes.contains(u.node)) continue;
         return fmt::format(
             "what is made of it enters a {} that the compiler does not open", named(n));
       }

@@ -6,6 +6,8 @@
 
 #include "braintrace/testing/micro_model.h"
 
+namespace local_reason_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 using Kind = DiagnosticKind;
@@ -214,3 +216,5 @@ TEST_CASE("a unit that is summed over its only position is not cut") {
   CHECK(g.explain({.kind = Kind::history_cut}).empty());
   CHECK(jacobian_of(g).at(0) == doctest::Approx(1.5));
 }
+
+}  // namespace local_reason_test

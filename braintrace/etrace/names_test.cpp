@@ -6,6 +6,8 @@
 #include "braintrace/nn/nn.h"
 #include "braintrace/testing/micro_model.h"
 
+namespace names_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -205,3 +207,5 @@ TEST_CASE("parts of the pipeline can be asked for alone and agree with the whole
                       "module_info", "hidden_groups", "hid_path_to_group",
                       "hidden_param_op_relations", "hidden_perturb", "diagnostics"});
 }
+
+}  // namespace names_test

@@ -8,6 +8,8 @@
 #include "braintrace/etrace/scan_descent.h"
 #include "braintrace/testing/micro_model.h"
 
+namespace record_levels_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 using Kind = DiagnosticKind;
@@ -321,3 +323,5 @@ TEST_CASE("a kind has no other level than those of the table") {
       }
     }
 }
+
+}  // namespace record_levels_test

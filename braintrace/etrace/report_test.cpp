@@ -7,6 +7,8 @@
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/testing/micro_model.h"
 
+namespace report_test {
+
 using namespace braintrace;
 
 namespace {
@@ -193,3 +195,5 @@ TEST_CASE("parameters are counted once, whatever uses them how often") {
   CHECK(reference.counts.at("etrace_weights") == 3);
   CHECK(reference.counts.at("etrace_parameters") == 2);  // b is not seen
 }
+
+}  // namespace report_test

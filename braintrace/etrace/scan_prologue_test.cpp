@@ -9,6 +9,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 
+namespace scan_prologue_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -103,3 +105,5 @@ TEST_CASE("a loop with a constant weight says that no parameter is behind it") {
   const ETraceGraph g = m.compile();
   CHECK(g.explain({.kind = DiagnosticKind::relation_excluded_no_paramstate}).size() == 1);
 }
+
+}  // namespace scan_prologue_test

@@ -5,6 +5,8 @@
 
 #include "braintrace/testing/micro_model.h"
 
+namespace snap_pattern_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -225,3 +227,5 @@ TEST_CASE("every product has a pattern that misses nothing, axis by axis") {
     CHECK(live >= n);
   }
 }
+
+}  // namespace snap_pattern_test

@@ -6,6 +6,8 @@
 #include "braintrace/ir/evaluate.h"
 #include "braintrace/testing/micro_model.h"
 
+namespace soundness_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 using Kind = DiagnosticKind;
@@ -387,3 +389,5 @@ TEST_CASE("a branch that is not taken cannot poison reverse mode") {
   // h = 0.5: the dead branch is log(0), its slope infinite.
   CHECK(jacobian_of(m.compile()).at(0) == doctest::Approx(0.9));
 }
+
+}  // namespace soundness_test

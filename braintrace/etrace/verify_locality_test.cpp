@@ -7,6 +7,8 @@
 #include "braintrace/ir/builder.h"
 #include "braintrace/testing/micro_model.h"
 
+namespace verify_locality_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -85,3 +87,5 @@ TEST_CASE("a tail that mixes positions is found; a dense one may") {
   p.relation.kind = RelationKind::dense;
   verify_locality(p.relation);
 }
+
+}  // namespace verify_locality_test
