@@ -11,7 +11,13 @@ using namespace py::literals;
 
 void init_certificate(py::module_& m) {
   using Row = CertificateRow;
-  py::class_<Row>(m, "CertificateRow", "One leaf of a parameter.")
+  py::class_<Row>(
+      m, "CertificateRow",
+      "One leaf of a parameter.\n\n"
+      ">>> learner = bt.compile(bt.nn.GRUCell(3, 4), 'd_rtrl', bt.zeros(3))\n"
+      ">>> c = learner.certificate(bt.ones((5, 3)), step_fn=lambda x: "
+      "bt.sum(learner(x)))\n"
+      ">>> c.rows[0].parameter, c.rows[0].verdict\n('Wh/weight/bias', 'approximate')")
       .def_readonly("parameter", &Row::parameter)
       .def_readonly("verdict", &Row::verdict)
       .def_readonly("because", &Row::because)
@@ -21,13 +27,24 @@ void init_certificate(py::module_& m) {
       .def_readonly("bptt_norm", &Row::bptt_norm)
       .def_readonly("trace_max", &Row::trace_max);
   using State = CertificateState;
-  py::class_<State>(m, "CertificateState", "Signs of life of one hidden state.")
+  py::class_<State>(
+      m, "CertificateState",
+      "Signs of life of one hidden state.\n\n"
+      ">>> learner = bt.compile(bt.nn.GRUCell(3, 4), 'd_rtrl', bt.zeros(3))\n"
+      ">>> c = learner.certificate(bt.ones((5, 3)), step_fn=lambda x: "
+      "bt.sum(learner(x)))\n"
+      ">>> c.states[0].state, c.states[0].largest > 0\n('h', True)")
       .def_readonly("state", &State::state)
       .def_readonly("largest", &State::largest)
       .def_readonly("change", &State::change)
       .def_readonly("rate", &State::rate);
   using C = CertificateData;
-  py::class_<C>(m, "Certificate", "Online gradients beside back-propagation.")
+  py::class_<C>(m, "Certificate",
+                "Online gradients beside back-propagation.\n\n"
+                ">>> learner = bt.compile(bt.nn.GRUCell(3, 4), 'd_rtrl', bt.zeros(3))\n"
+                ">>> c = learner.certificate(bt.ones((5, 3)), step_fn=lambda x: "
+                "bt.sum(learner(x)))\n"
+                ">>> c.algorithm, c.steps, 0.5 < c.cosine <= 1\n('D_RTRL', 5, True)")
       .def_readonly("algorithm", &C::algorithm)
       .def_readonly("history", &C::history)
       .def_readonly("steps", &C::steps)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks and readers of data files.
 #include "convert.h"
+#include "made.h"
 #include "reader.h"
 
 #include "braintrace/train/csv.h"
@@ -13,6 +14,7 @@ namespace braintrace::python {
 namespace {
 
 using namespace py::literals;
+using PyTask = Recorded<Task>;
 
 // The options of a task, read in their order, then the seed.
 Task read_task(const std::string& name, Reader& r) {
@@ -34,57 +36,86 @@ Task read_task(const std::string& name, Reader& r) {
   });
 }
 
-void def_tasks(py::module_& m) {
-  py::class_<TaskBatch>(m, "TaskBatch", "Samples: inputs, targets and what is scored.")
+void def_task(py::module_& m) {
+  py::class_<TaskBatch>(m, "TaskBatch",
+                        "Samples: inputs, targets and what is scored.\n\n"
+                        ">>> bt.tasks.copying().batch(2).inputs.shape\n(40, 2, 10)")
       .def_readonly("inputs", &TaskBatch::inputs)
       .def_readonly("targets", &TaskBatch::targets)
-      .def_readonly("mask", &TaskBatch::mask);
-  py::class_<Task>(m, "Task", "Generated data; the same numbers for the same seed.")
-      .def_property_readonly("name", &Task::name)
+      .def_readonly("mask", &TaskBatch::mask)
+      .def(py::pickle(
+          [](const TaskBatch& b) { return py::make_tuple(b.inputs, b.targets, b.mask); },
+          [](const py::tuple& t) {
+            BT_REQUIRE(t.size() == 3, "TaskBatch: a pickled batch has 3 fields");
+            return TaskBatch{t[0].cast<Array>(), t[1].cast<Array>(),
+                             t[2].cast<std::vector<double>>()};
+          }));
+  py::class_<PyTask>(m, "Task",
+                     "Generated data; the same numbers for the same seed.\n\n"
+                     ">>> bt.tasks.copying(delay=5)\n"
+                     "Task(copying, steps=25, features=10, outputs=10)")
+      .def_property_readonly("name", &PyTask::name)
       .def_property_readonly("loss",
-                             [](const Task& t) {
+                             [](const PyTask& t) {
                                return t.loss() == TaskLoss::mse ? "mse" : "softmax_xent";
                              })
-      .def_property_readonly("steps", [](const Task& t) { return t.shape().steps; })
-      .def_property_readonly("features", [](const Task& t) { return t.shape().features; })
-      .def_property_readonly("outputs", [](const Task& t) { return t.shape().outputs; })
-      .def_property_readonly("mask", &Task::mask)
+      .def_property_readonly("steps", [](const PyTask& t) { return t.shape().steps; })
+      .def_property_readonly("features",
+                             [](const PyTask& t) { return t.shape().features; })
+      .def_property_readonly("outputs", [](const PyTask& t) { return t.shape().outputs; })
+      .def_property_readonly("mask", &PyTask::mask)
       .def(
           "batch",
-          [](const Task& t, std::int64_t count, std::int64_t first, bool test) {
+          [](const PyTask& t, std::int64_t count, std::int64_t first, bool test) {
             py::gil_scoped_release release;
             return t.batch(test ? Split::test : Split::train, first, count);
           },
           "count"_a, "first"_a = 0, "test"_a = false, "Samples first, first + 1, ...")
       .def(
           "baseline",
-          [](const Task& t, const TaskBatch& b) {
+          [](const PyTask& t, const TaskBatch& b) {
             const Baseline base = constant_baseline(t, b);
             return py::make_tuple(base.loss, base.accuracy);
           },
           "batch"_a, "(loss, accuracy or None) of the best constant.")
-      .def("__repr__", [](const Task& t) {
+      .def_property_readonly("_made", [](const PyTask& t) { return t.made.parts(); })
+      .def("__repr__", [](const PyTask& t) {
         return fmt::format("Task({}, steps={}, features={}, outputs={})", t.name(),
                            t.shape().steps, t.shape().features, t.shape().outputs);
       });
+}
+
+void def_tasks(py::module_& m) {
   py::module_ tasks = m.def_submodule("tasks", "Generated data for sequence learning.");
   for (const std::string& name : task_names())
     tasks.def(
         name.c_str(),
         [name](const py::args& a, const py::kwargs& k) {
           Reader r(name, a, k);
-          return read_task(name, r);
+          return PyTask{read_task(name, r), {"tasks." + name, a, k}};
         },
         fmt::format("The {} task: {}, seed.\n\n>>> bt.tasks.{}(seed=1).name\n'{}'", name,
                     fmt::join(task_setting_names(name), ", "), name, name)
             .c_str());
-  tasks.def("names", &task_names);
+  tasks.def("names", &task_names,
+            "The tasks.\n\n>>> 'copying' in bt.tasks.names()\nTrue");
 }
 
-void def_readers(py::module_& m) {
-  py::module_ data = m.def_submodule("data", "Readers of data files.");
-  data.def("read_npy", &read_npy, "path"_a);
-  data.def("read_npz", &read_npz, "path"_a);
+void def_table_readers(py::module_& data) {
+  data.def("read_npy", &read_npy, "path"_a,
+           "The array of a NumPy file.\n\n"
+           ">>> import numpy\n"
+           ">>> import os, tempfile\n"
+           ">>> file = os.path.join(tempfile.mkdtemp(), 'a.npy')\n"
+           ">>> numpy.save(file, numpy.ones(2, 'f4'))\n"
+           ">>> bt.data.read_npy(file).tolist()\n[1.0, 1.0]");
+  data.def("read_npz", &read_npz, "path"_a,
+           "The arrays of a NumPy archive by name.\n\n"
+           ">>> import numpy\n"
+           ">>> import os, tempfile\n"
+           ">>> file = os.path.join(tempfile.mkdtemp(), 'a.npz')\n"
+           ">>> numpy.savez(file, x=numpy.ones(2, 'f4'))\n"
+           ">>> bt.data.read_npz(file)['x'].tolist()\n[1.0, 1.0]");
   data.def(
       "read_csv",
       [](const std::string& path, const std::string& separator,
@@ -94,8 +125,17 @@ void def_readers(py::module_& m) {
         return py::make_tuple(t.header, t.values);
       },
       "path"_a, "separator"_a = ",", "header"_a = py::none(), "missing"_a = py::none(),
-      "(header, values) of a table of numbers.");
-  const auto events = [&data](const char* name, EventStream (*read)(const std::string&)) {
+      "(header, values) of a table of numbers.\n\n"
+      ">>> import os, tempfile\n"
+      ">>> file = os.path.join(tempfile.mkdtemp(), 'a.csv')\n"
+      ">>> _ = open(file, 'w').write('t,x\\n0,1\\n1,4\\n')\n"
+      ">>> header, values = bt.data.read_csv(file)\n"
+      ">>> header, values.tolist()\n(['t', 'x'], [[0.0, 1.0], [1.0, 4.0]])");
+}
+
+void def_event_readers(py::module_& data) {
+  const auto events = [&data](const char* name, EventStream (*read)(const std::string&),
+                              const char* bytes) {
     data.def(
         name,
         [read](const std::string& path, std::int64_t steps, std::int64_t step_us,
@@ -103,11 +143,24 @@ void def_readers(py::module_& m) {
           return count_frames(read(path), {steps, step_us, start_us, shrink});
         },
         "path"_a, "steps"_a = 100, "step_us"_a = 1000, "start_us"_a = 0, "shrink"_a = 1,
-        "Events per step, pixel and polarity.");
+        fmt::format("Events per step, pixel and polarity (off, on).\n\n"
+                    ">>> import os, tempfile\n"
+                    ">>> file = os.path.join(tempfile.mkdtemp(), 'events')\n"
+                    ">>> _ = open(file, 'wb').write({})  # one event: x 3, y 5, on\n"
+                    ">>> frames = bt.data.{}(file, steps=10)\n"
+                    ">>> float(frames[0, 5, 3, 1]), float(bt.sum(frames))\n(1.0, 1.0)",
+                    bytes, name)
+            .c_str());
   };
-  events("read_nmnist", read_nmnist);
-  events("read_aedat", read_aedat);
-  data.def("has_hdf5", &has_hdf5);
+  events("read_nmnist", read_nmnist, "bytes([3, 5, 128, 0, 0])");
+  events("read_aedat", read_aedat,
+         "b'#!AER-DAT2.0\\r\\n' + bytes([0, 0, 5, 249, 0, 0, 0, 9])");
+}
+
+void def_spike_readers(py::module_& data) {
+  data.def("has_hdf5", &has_hdf5,
+           "Whether the library was built with HDF5, which read_spike_trains needs."
+           "\n\n>>> bt.data.has_hdf5() in (True, False)\nTrue");
   data.def(
       "read_spike_trains",
       [](const std::string& path, std::int64_t first, std::int64_t limit,
@@ -118,14 +171,23 @@ void def_readers(py::module_& m) {
         return out;
       },
       "path"_a, "first"_a = 0, "limit"_a = -1, "steps"_a = 100, "units"_a = 700,
-      "step"_a = 0.01, "(spikes per step and unit, label) of SHD and SSC files.");
+      "step"_a = 0.01,
+      "(spikes per step and unit, label) of every sample of SHD and SSC files.\n\n"
+      ">>> try:\n"
+      "...     samples = bt.data.read_spike_trains('shd_test.h5', limit=10)\n"
+      "... except bt.UserError as error:\n"
+      "...     print('the file is not here')\nthe file is not here");
 }
 
 }  // namespace
 
 void init_data(py::module_& m) {
+  def_task(m);
   def_tasks(m);
-  def_readers(m);
+  py::module_ data = m.def_submodule("data", "Readers of data files.");
+  def_table_readers(data);
+  def_event_readers(data);
+  def_spike_readers(data);
 }
 
 }  // namespace braintrace::python

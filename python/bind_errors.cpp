@@ -30,6 +30,13 @@ void raise(const char* name, const char* message) {
   PyErr_SetString(type.ptr(), message);
 }
 
+// pybind11's text speaks of C++ types and compiler flags.
+std::string readable(const std::string& text) {
+  const auto from = text.find("<class '"), to = text.find("'>");
+  if (from == text.npos || to == text.npos || to < from) return text;
+  return "a value of type " + text.substr(from + 8, to - from - 8) + " does not fit here";
+}
+
 void translate(std::exception_ptr p) {
   try {
     if (p) std::rethrow_exception(p);
@@ -38,7 +45,7 @@ void translate(std::exception_ptr p) {
   } catch (const InternalError& e) {
     raise("InternalError", e.what());
   } catch (const py::cast_error& e) {
-    raise("UserTypeError", e.what());
+    raise("UserTypeError", readable(e.what()).c_str());
   }
 }
 

@@ -13,14 +13,26 @@
 #include "braintrace/view/svg.h"
 
 namespace braintrace::python {
-void init_graph(py::module_& m) {
-  using namespace py::literals;
-  py::class_<ValueId>(m, "ValueId", "A value of a program.")
+namespace {
+
+using namespace py::literals;
+
+void def_program(py::module_& m) {
+  py::class_<ValueId>(m, "ValueId",
+                      "A value of a program.\n\n"
+                      ">>> info = bt.extract_module_info(bt.nn.init_all_states("
+                      "bt.nn.GRUCell(3, 4)), bt.zeros(3))\n"
+                      ">>> out, traced, other, values = info.jaxpr_call(bt.zeros(3))\n"
+                      ">>> all(isinstance(v, bt.ValueId) for v in values)\nTrue")
       .def_readonly("index", &ValueId::index)
       .def("__eq__", [](ValueId a, ValueId b) { return a == b; })
       .def("__hash__", [](ValueId a) { return a.index; })
       .def("__repr__", [](ValueId a) { return fmt::format("%{}", a.index); });
-  py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph", "A program: a list of op calls.")
+  py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph",
+                                            "A program: a list of op calls.\n\n"
+                                            ">>> bt.parse_graph('in %0:f32[2]  %1:f32[2] "
+                                            "= tanh %0  out %1')\n"
+                                            "Graph(1 inputs, 1 nodes, 1 outputs)")
       .def("__str__", [](const Graph& g) { return print(g); })
       .def("__repr__",
            [](const Graph& g) {
@@ -49,8 +61,19 @@ void init_graph(py::module_& m) {
       "A program from its text.\n\n"
       ">>> g = bt.parse_graph('in %0:f32[2]  %1:f32[2] = tanh %0  out %1')\n"
       ">>> len(g)\n1");
-  py::class_<StepModel, std::shared_ptr<StepModel>>(m, "StepModel",
-                                                    "One traced step of a model.")
+}
+
+}  // namespace
+
+void init_graph(py::module_& m) {
+  def_program(m);
+  py::class_<StepModel, std::shared_ptr<StepModel>>(
+      m, "StepModel",
+      "One traced step of a model; made by trace_step."
+      "\n\n>>> cell = bt.nn.init_all_"
+      "states(bt.nn.Linear(2, 3))\n"
+      ">>> bt.trace_step(cell, bt.zeros(2"
+      ")).num_args\n1")
       .def_readonly("program", &StepModel::program)
       .def_readonly("num_args", &StepModel::num_args)
       .def_readonly("num_outputs", &StepModel::num_outputs)

@@ -50,11 +50,19 @@ void def_checkpoint(py::module_& m) {
           [](const Checkpoint& c, const std::string& path) { save_checkpoint(path, c); },
           "path"_a, "Written beside the file and renamed: old or new, never half of it.");
   m.def("load_checkpoint", &load_checkpoint, "path"_a,
-        "A stored checkpoint; UserError unless every byte is as it was written.");
+        "A stored checkpoint; UserError unless every byte is as it was written.\n\n"
+        ">>> import os, tempfile\n"
+        ">>> file = os.path.join(tempfile.mkdtemp(), 'run.safetensors')\n"
+        ">>> bt.Checkpoint(weights={'w': bt.ones(2)}, step=3).save(file)\n"
+        ">>> bt.load_checkpoint(file).step\n3");
 }
 
 void def_memory_plan(py::module_& m) {
-  py::class_<MemoryItem>(m, "MemoryItem", "One array a learning rule stores.")
+  py::class_<MemoryItem>(m, "MemoryItem",
+                         "One array a learning rule stores.\n\n"
+                         ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+                         ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+                         ">>> bt.memory_plan(graph, 'd_rtrl').items[0].kind\n'bwg'")
       .def_readonly("kind", &MemoryItem::kind)
       .def_readonly("owner", &MemoryItem::owner)
       .def_readonly("key", &MemoryItem::key)
@@ -68,7 +76,11 @@ void def_memory_plan(py::module_& m) {
         return fmt::format("MemoryItem({}, {}, {})", i.kind, i.owner,
                            bytes_text(i.bytes));
       });
-  py::class_<MemoryPlan>(m, "MemoryPlan", "What a learning rule will store.")
+  py::class_<MemoryPlan>(m, "MemoryPlan",
+                         "What a learning rule will store; made by memory_plan.\n\n"
+                         ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+                         ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+                         ">>> bt.memory_plan(graph, 'd_rtrl').algorithm\n'D_RTRL'")
       .def_readonly("algorithm", &MemoryPlan::algorithm)
       .def_readonly("items", &MemoryPlan::items)
       .def_property_readonly("total_bytes", &MemoryPlan::total_bytes)
@@ -88,8 +100,15 @@ void def_memory_plan(py::module_& m) {
       "Every array a rule carries from step to step, before anything runs.\n\n"
       ">>> graph = bt.compile_etrace_graph(bt.nn.init_all_states(bt.nn.GRUCell(3, 4)),"
       " bt.zeros(3))\n>>> bt.memory_plan(graph, 'd_rtrl').total_bytes > 0\nTrue");
-  py::class_<AlgorithmChoice>(m, "AlgorithmChoice",
-                              "The rule that fits a budget; made by choose_algorithm.")
+}
+
+void def_choice(py::module_& m) {
+  py::class_<AlgorithmChoice>(
+      m, "AlgorithmChoice",
+      "The rule that fits a budget; made by choose_algorithm.\n\n"
+      ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+      ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+      ">>> bt.choose_algorithm(graph, 1000000)\nAlgorithmChoice(D_RTRL, 768 B)")
       .def_readonly("algorithm", &AlgorithmChoice::algorithm)
       .def_readonly("plan", &AlgorithmChoice::plan)
       .def_readonly("considered", &AlgorithmChoice::considered)
@@ -118,6 +137,7 @@ void def_memory_plan(py::module_& m) {
 void init_io(py::module_& m) {
   def_checkpoint(m);
   def_memory_plan(m);
+  def_choice(m);
 }
 
 }  // namespace braintrace::python

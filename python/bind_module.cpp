@@ -85,6 +85,11 @@ nn::Synapse& synapse_of(const py::object& o) {
 }
 
 py::dict states(const py::object& model, const py::object& kind) {
+  if (!kind.is_none() && !PyType_Check(kind.ptr()) && !PyTuple_Check(kind.ptr()))
+    throw UserError(ErrorKind::type,
+                    fmt::format("states: kind must be a class such as ParamState, or a "
+                                "tuple of classes, got {}",
+                                py::repr(kind).cast<std::string>()));
   py::dict out;
   for (const NamedState& n : collect_states(*module_of(model))) {
     const py::object state = wrap_state(*n.state, model);

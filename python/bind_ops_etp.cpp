@@ -15,6 +15,9 @@ Tangent maybe_value(const MaybeArg& o) {
 
 Hook to_hook(const MaybeArg& f) {
   if (!f || f->is_none()) return {};
+  if (!PyCallable_Check(f->ptr()))
+    throw UserError(ErrorKind::type, fmt::format("a hook must be a function, got {}",
+                                                 py::repr(*f).cast<std::string>()));
   const auto held = keep(*f);
   return [held](const Value& w) { return to_value((*held)(w)); };
 }
@@ -52,14 +55,21 @@ auto from_lists(const char* who, const char* first, const char* second) {
 }
 
 void def_sparse(py::module_& m) {
-  py::class_<SparseStructure>(m, "SparseStructure",
-                              "Which input feeds which output; see coo_structure.")
+  py::class_<SparseStructure>(
+      m, "SparseStructure",
+      "Which input feeds which output; made by coo_structure and others.\n\n"
+      ">>> bt.coo_structure(2, 3, [0, 1], [2, 0])\n"
+      "SparseStructure(2 -> 3, 2 values)")
       .def_readonly("in_size", &SparseStructure::in)
       .def_readonly("out_size", &SparseStructure::out)
       .def_property_readonly("rows",
                              [](const SparseStructure& s) { return s.rows.ints(); })
       .def_property_readonly("cols",
-                             [](const SparseStructure& s) { return s.cols.ints(); });
+                             [](const SparseStructure& s) { return s.cols.ints(); })
+      .def("__repr__", [](const SparseStructure& s) {
+        return fmt::format("SparseStructure({} -> {}, {} values)", s.in, s.out,
+                           s.rows.ints().size());
+      });
   m.def("coo_structure", from_lists<coo_structure>("coo_structure", "rows", "cols"),
         py::arg("in_size"), py::arg("out_size"), py::arg("rows"), py::arg("cols"),
         "Stored value p joins input rows[p] to output cols[p].\n\n"

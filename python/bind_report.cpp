@@ -28,7 +28,11 @@ std::string to_html_table(const Report& r) {
 
 void init_report(py::module_& m) {
   using namespace py::literals;
-  py::class_<Report>(m, "CompilationReport", "A read-only summary of a compiled graph.")
+  py::class_<Report>(m, "CompilationReport",
+                     "A read-only summary of a compiled graph.\n\n"
+                     ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+                     ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+                     ">>> graph.report.counts['hidden_groups']\n1")
       .def_property_readonly("hidden_groups",
                              [](const Report& r) {
                                py::list out;

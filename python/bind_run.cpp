@@ -2,6 +2,7 @@
 // Training runs: a loop that can be watched, stopped and taken up again, and what
 // happened.
 #include "convert.h"
+#include "made.h"
 #include "py_learner.h"
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@ namespace braintrace::python {
 namespace {
 
 using namespace py::literals;
+using PyTask = Recorded<Task>;
 
 // Points of a growing log: read one by one, so that a callback after every update costs
 // the same at the end as at the beginning.
@@ -29,7 +31,7 @@ auto points(std::vector<RunPoint> RunLog::*which) {
 
 class PyRun {
  public:
-  PyRun(const Task& task, const py::object& model, const Algorithm& algorithm,
+  PyRun(const PyTask& task, const py::object& model, const Algorithm& algorithm,
         const Optimizer& optimizer, std::int64_t batch, const std::string& update,
         const py::dict& options)
       : model_object_(model), model_(module_of(model)) {
@@ -112,8 +114,14 @@ class PyRun {
   std::shared_ptr<TrainingRun> run_;
 };
 
-void def_log(py::module_& m) {
-  py::class_<RunPoint>(m, "RunPoint", "What was measured after some updates.")
+void def_points(py::module_& m) {
+  py::class_<RunPoint>(
+      m, "RunPoint",
+      "What was measured after some updates.\n\n"
+      ">>> net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))\n"
+      ">>> run = bt.TrainingRun(bt.tasks.integrator(), net, 'd_rtrl', bt.Adam())\n"
+      ">>> _ = run.train(2)\n"
+      ">>> run.log.training[0].update\n1")
       .def_readonly("update", &RunPoint::update)
       .def_readonly("loss", &RunPoint::loss)
       .def_readonly("accuracy", &RunPoint::accuracy)
@@ -121,21 +129,41 @@ void def_log(py::module_& m) {
       .def("__repr__", [](const RunPoint& p) {
         return fmt::format("RunPoint(update={}, loss={})", p.update, p.loss);
       });
-  py::class_<Points>(m, "RunPoints", "Points of a log, oldest first.")
+  py::class_<Points>(
+      m, "RunPoints",
+      "Points of a log, oldest first.\n\n"
+      ">>> net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))\n"
+      ">>> run = bt.TrainingRun(bt.tasks.integrator(), net, 'd_rtrl', bt.Adam())\n"
+      ">>> _ = run.train(2)\n"
+      ">>> [p.update for p in run.log.training]\n[1, 2]")
       .def("__len__", [](const Points& p) { return p.all().size(); })
       .def("__getitem__", [](const Points& p, std::int64_t i) {
         const auto n = static_cast<std::int64_t>(p.all().size());
         if (i < -n || i >= n) throw py::index_error("no such point");
         return p.all()[static_cast<std::size_t>(i < 0 ? i + n : i)];
       });
-  py::class_<SpikeRaster>(m, "SpikeRaster",
-                          "(step, unit) of every spike of a population.")
+  py::class_<SpikeRaster>(
+      m, "SpikeRaster",
+      "(step, unit) of every spike of a population.\n\n"
+      ">>> net = bt.nn.Sequential(bt.nn.Linear(4, 6), bt.nn.LIF(6), bt.nn.Linear(6, 2))\n"
+      ">>> task = bt.tasks.delayed_match(channels=4)\n"
+      ">>> found = bt.evaluate(task, bt.nn.init_all_states(net), samples=8, "
+      "raster_units=6)\n"
+      ">>> found.rasters[0].units\n6")
       .def_readonly("population", &SpikeRaster::population)
       .def_readonly("steps", &SpikeRaster::steps)
       .def_readonly("units", &SpikeRaster::units)
       .def_readonly("spikes", &SpikeRaster::spikes);
+}
+
+void def_log(py::module_& m) {
   py::class_<RunLog, std::shared_ptr<RunLog>>(
-      m, "RunLog", "What happened in a run; grows while it trains.")
+      m, "RunLog",
+      "What happened in a run; grows while it trains.\n\n"
+      ">>> net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))\n"
+      ">>> run = bt.TrainingRun(bt.tasks.integrator(), net, 'd_rtrl', bt.Adam())\n"
+      ">>> _ = run.train(2)\n"
+      ">>> run.log\nRunLog(2 updates, 0 evaluations)")
       .def_property_readonly("training", points(&RunLog::training), "One per update.")
       .def_property_readonly("evaluations", points(&RunLog::evaluations),
                              "On data that was not trained on.")
@@ -152,7 +180,12 @@ void def_log(py::module_& m) {
 }
 
 void def_evaluate(py::module_& m) {
-  py::class_<Evaluation>(m, "Evaluation", "How well a model does on a task.")
+  py::class_<Evaluation>(
+      m, "Evaluation",
+      "How well a model does on a task; made by evaluate.\n\n"
+      ">>> net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))\n"
+      ">>> found = bt.evaluate(bt.tasks.integrator(), bt.nn.init_all_states(net))\n"
+      ">>> found.loss > 0, found.constant_loss > 0\n(True, True)")
       .def_readonly("loss", &Evaluation::loss)
       .def_readonly("accuracy", &Evaluation::accuracy)
       .def_readonly("firing_rate", &Evaluation::firing_rate)
@@ -167,7 +200,7 @@ void def_evaluate(py::module_& m) {
       });
   m.def(
       "evaluate",
-      [](const Task& task, const py::object& model, std::int64_t samples,
+      [](const PyTask& task, const py::object& model, std::int64_t samples,
          std::int64_t first, std::int64_t batch, bool test, std::int64_t raster_units) {
         const auto module = module_of(model);
         const EvaluateOptions o{.split = test ? Split::test : Split::train,
@@ -199,10 +232,11 @@ TrainingLength length_of(std::int64_t updates, std::int64_t evaluate_every,
 }  // namespace
 
 void init_run(py::module_& m) {
+  def_points(m);
   def_log(m);
   def_evaluate(m);
   py::class_<PyRun>(m, "_TrainingRun")
-      .def(py::init<const Task&, const py::object&, const Algorithm&, const Optimizer&,
+      .def(py::init<const PyTask&, const py::object&, const Algorithm&, const Optimizer&,
                     std::int64_t, const std::string&, const py::dict&>())
       .def_property_readonly("learner", &PyRun::learner)
       .def_property_readonly("optimizer", &PyRun::optimizer)

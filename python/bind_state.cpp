@@ -111,11 +111,14 @@ void set_members(HiddenTreeState& s, const std::map<std::string, py::object>& me
   s.set_members(values);
 }
 
-}  // namespace
+using namespace py::literals;
 
-void init_state(py::module_& m) {
-  using namespace py::literals;
-  py::class_<State, std::shared_ptr<State>>(m, "State", "Base of all states.")
+void def_state(py::module_& m) {
+  py::class_<State, std::shared_ptr<State>>(
+      m, "State",
+      "Base of all states.\n\n"
+      ">>> isinstance(bt.HiddenState(4), bt.State)\n"
+      "True")
       .def_property("value", &value_of, &set_value,
                     "The array, or a dict of arrays; symbolic while a step is traced.")
       .def_property_readonly(
@@ -131,6 +134,9 @@ void init_state(py::module_& m) {
       "Trainable: an array, a dict of arrays, or a shape with an initialiser.\n\n"
       ">>> bt.ParamState(bt.ones(2)).value.tolist()\n[1.0, 1.0]")
       .def(py::init(&make_param), "value"_a, "init"_a = py::none());
+}
+
+void def_hidden(py::module_& m) {
   py::class_<HiddenState, State, std::shared_ptr<HiddenState>>(
       m, "HiddenState",
       "Memory from step to step, declared by its size (without batch) or first value.\n\n"
@@ -159,6 +165,13 @@ void init_state(py::module_& m) {
           "get_value", [](HiddenTreeState& s, const std::string& n) { return s.get(n); },
           "name"_a)
       .def("set_value", &set_members, "members"_a);
+}
+
+}  // namespace
+
+void init_state(py::module_& m) {
+  def_state(m);
+  def_hidden(m);
   py::class_<ShortTermState, State, std::shared_ptr<ShortTermState>>(
       m, "ShortTermState",
       "Lives from step to step but gets no trace.\n\n"

@@ -28,6 +28,8 @@ void init_graph(py::module_& m);
 void init_etrace(py::module_& m);
 void init_report(py::module_& m);
 void init_train(py::module_& m);
+void init_schedules(py::module_& m);
+void init_optimizers(py::module_& m);
 void init_data(py::module_& m);
 void init_algorithm(py::module_& m);
 void init_certificate(py::module_& m);

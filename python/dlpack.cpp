@@ -112,6 +112,10 @@ py::capsule to_dlpack(const Array& a) {
 }
 
 Value from_dlpack(const py::object& x) {
+  if (!PyCapsule_CheckExact(x.ptr()) && !py::hasattr(x, "__dlpack__"))
+    throw UserError(ErrorKind::type,
+                    fmt::format("from_dlpack: takes an object with __dlpack__, got {}",
+                                py::repr(x).cast<std::string>()));
   const py::object capsule = PyCapsule_CheckExact(x.ptr()) ? x : x.attr("__dlpack__")();
   BT_REQUIRE(PyCapsule_IsValid(capsule.ptr(), "dltensor") != 0,
              "from_dlpack: the capsule is not an unused 'dltensor'");

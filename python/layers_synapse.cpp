@@ -2,6 +2,7 @@
 // Synapses, projections and what strings modules together.
 #include "layers.h"
 #include "py_module.h"
+#include <fmt/format.h>
 
 #include "braintrace/nn/projection.h"
 #include "braintrace/nn/sequential.h"
@@ -74,6 +75,14 @@ Neuron& as_neuron(Module* m) {
   return *n;
 }
 
+const SynapseOutput& output_of(const py::object& o) {
+  if (!py::isinstance<Recorded<SynapseOutput>>(o))
+    throw UserError(ErrorKind::type,
+                    fmt::format("output must be CUBA, COBA or MgBlock, got {}",
+                                py::repr(o).cast<std::string>()));
+  return o.cast<const Recorded<SynapseOutput>&>();
+}
+
 // A synapse that is owned elsewhere, as the unique owner AlignPost asks for.
 class BorrowedSynapse : public Synapse {
  public:
@@ -107,7 +116,7 @@ Made make_align_post(Reader& r) {
   if (s == nullptr)
     throw UserError(ErrorKind::type, "synapse must be a synapse of braintrace_cpp.nn");
   return r.own<AlignPost>(as_neuron(post), std::make_unique<BorrowedSynapse>(*s, held),
-                          output.cast<SynapseOutput>(), label);
+                          output_of(output), label);
 }
 
 Made make_align_post_proj(Reader& r) {
@@ -131,7 +140,7 @@ Made make_current_proj(Reader& r) {
   const py::object output = r.object("output");
   Module* post = r.module("post");
   r.done();
-  return r.own<CurrentProj>(*comm, output.cast<SynapseOutput>(), as_neuron(post));
+  return r.own<CurrentProj>(*comm, output_of(output), as_neuron(post));
 }
 
 Made make_sequential(Reader& r) {
@@ -163,13 +172,24 @@ std::span<const LayerSpec> synapse_layers() {
       {"STD", "Module", make_std, typeid(STD), "Short-term depression of spikes.",
        "STD(3)", "3", "(3,)"},
       {"AlignPost", "Module", make_align_post, typeid(AlignPost),
-       "One synapse on a neuron, shared by every projection that feeds it."},
+       "One synapse on a neuron, shared by every projection that feeds it.\n\n"
+       ">>> neuron = bt.nn.LIF(2)\n"
+       ">>> synapse = bt.nn.AlignPost(neuron, bt.nn.Expon(2), bt.nn.CUBA())\n"
+       ">>> isinstance(synapse, bt.nn.Module)\nTrue"},
       {"AlignPostProj", "Module", make_align_post_proj, typeid(AlignPostProj),
-       "comm(x) becomes input of the synapse."},
+       "comm(x) becomes input of the synapse.\n\n"
+       ">>> neuron = bt.nn.LIF(2)\n"
+       ">>> synapse = bt.nn.AlignPost(neuron, bt.nn.Expon(2), bt.nn.CUBA())\n"
+       ">>> bt.nn.AlignPostProj(bt.nn.Linear(3, 2), synapse)\n"
+       "AlignPostProj(comm=Linear, post=LIF)"},
       {"DeltaProj", "Module", make_delta_proj, typeid(DeltaProj),
-       "comm(x) is added to the neuron's potential."},
+       "comm(x) is added to the neuron's potential.\n\n"
+       ">>> bt.nn.DeltaProj(bt.nn.Linear(3, 2), bt.nn.LIF(2))\n"
+       "DeltaProj(comm=Linear, post=LIF)"},
       {"CurrentProj", "Module", make_current_proj, typeid(CurrentProj),
-       "output(comm(x), V) is a current of the neuron's next step."},
+       "output(comm(x), V) is a current of the neuron's next step.\n\n"
+       ">>> bt.nn.CurrentProj(bt.nn.Linear(3, 2), bt.nn.CUBA(), bt.nn.LIF(2))\n"
+       "CurrentProj(comm=Linear, post=LIF)"},
       {"Sequential", "Module", make_sequential, typeid(Sequential),
        "Modules one after the other, under their positions or names.",
        "Sequential(bt.nn.Linear(2, 4), bt.nn.ReLU())", "2", "(4,)"},

@@ -28,6 +28,8 @@ PYBIND11_MODULE(_core, m) {
   bt::init_etrace(m);
   bt::init_report(m);
   bt::init_train(m);
+  bt::init_schedules(m);
+  bt::init_optimizers(m);
   bt::init_data(m);
   bt::init_algorithm(m);
   bt::init_certificate(m);

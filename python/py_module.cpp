@@ -128,7 +128,8 @@ std::shared_ptr<Module> module_of(py::handle h) {
         is_class ? fmt::format("expected a model, got the class {0}; make one: "
                                "{0}(...)",
                                name(h))
-                 : fmt::format("expected a model, got a {}", name(py::type::of(h))));
+                 : fmt::format("a model must be a braintrace_cpp.nn.Module, got {}",
+                               py::repr(h).cast<std::string>()));
   }
   const auto& ref = h.cast<const ModuleRef&>();
   if (ref.layer && !overrides_update(h)) return ref.layer;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings.h"
+#include "made.h"
 
 #include "braintrace/model/module.h"
 #include "braintrace/nn/activation.h"
@@ -21,7 +22,7 @@ namespace braintrace::python {
 // A Python object for a way to start a parameter.
 struct NamedInitializer {
   Initializer f;
-  std::string text;
+  Made made;
 };
 
 class Reader {

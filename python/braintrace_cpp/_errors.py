@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the library raises: one class per kind of mistake, all of them UserError."""
+import re
 
 
 class UserError(Exception):
@@ -90,3 +91,27 @@ class InternalError(Exception):
     >>> issubclass(bt.InternalError, bt.UserError)
     False
     """
+
+
+def _short(value):
+    """repr, cut to a line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _refusal(text, args, kwargs):
+    """The message for a call whose arguments are of the wrong kind. pybind11's `text` has the
+    name and, numbered, what the function takes; for values within an argument, their type."""
+    given = [*map(_short, args), *(f"{k}={_short(v)}" for k, v in (kwargs or {}).items())]
+    if "(): incompatible " not in text:
+        return text if "; got (" in text else f"{text}; got ({', '.join(given)})"
+    name = text.split("(): incompatible ", 1)[0]
+    takes = [re.sub(r"braintrace_cpp\.(_core\.)?|<object object at [^>]*>", "", t).split(" -> ")[0]
+             for t in re.findall(r"^    \d+\. (.*)$", text, re.M)]
+    if name == "__init__":  # "Value(data: object, ...)"; args are without the new object
+        name = takes[0].split("(")[0].split(".")[-1]
+        takes = [t[t.index("("):] for t in takes]
+    elif takes and takes[0].startswith("(self: "):
+        name = f"{type(args[0]).__name__}.{name}"
+        takes, given = [re.sub(r"\(self: [^,)]*(, )?", "(", t) for t in takes], given[1:]
+    return f"{name}: takes {' or '.join(takes)}, got ({', '.join(given)})"

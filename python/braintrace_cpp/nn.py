@@ -28,7 +28,14 @@ from ._core import (
 
 
 class Neuron(Module):
-    """Base of the neurons of the library."""
+    """Base of the neurons of the library.
+
+    >>> import braintrace_cpp as bt
+    >>> lif = bt.nn.init_all_states(bt.nn.LIF(2))
+    >>> _ = lif(bt.ones(2) * 100.0)
+    >>> lif.get_spike().tolist()
+    [1.0, 1.0]
+    """
 
     def get_spike(self):
         """The spike of the present state (0 or 1, with the surrogate's derivative)."""
@@ -49,7 +56,14 @@ class Neuron(Module):
 
 
 class Synapse(Module):
-    """Base of the synapses of the library."""
+    """Base of the synapses of the library.
+
+    >>> import braintrace_cpp as bt
+    >>> synapse = bt.nn.init_all_states(bt.nn.Expon(2))
+    >>> synapse.add_delta(bt.ones(2))
+    >>> synapse().tolist()
+    [1.0, 1.0]
+    """
 
     def add_delta(self, x):
         """Input of the next step."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every mistake of the caller is a UserError that names what is wrong."""
+import inspect
+import re
+
 import braintrace_cpp as bt
 import numpy as np
 import pytest
@@ -29,11 +32,26 @@ def compiled():
     (lambda: bt.nn.GRUCell(3.5, 3), bt.UserTypeError, "GRUCell: .* must be .*integer.*, got 3.5"),
     (lambda: bt.nn.GRUCell((3, 4), 3), bt.UserTypeError, r"must be one integer, got \(3, 4\)"),
     (lambda: bt.nn.LIF(4, tau="x"), bt.UserTypeError, "not supported"),
-    (lambda: bt.zeros("a"), bt.UserTypeError, r"zeros\(\): incompatible"),
-    (lambda: bt.zeros((1, "a")), bt.UserTypeError, r"zeros\(\): incompatible"),
-    (lambda: bt.zeros(), bt.UserTypeError, r"zeros\(\): incompatible"),
-    (lambda: bt.mse(None, bt.zeros(3)), bt.UserTypeError, r"mse\(\): incompatible"),
-    (lambda: bt.tanh(1.0, 2.0), bt.UserTypeError, r"tanh\(\): incompatible"),
+    (lambda: bt.zeros("a"), bt.UserTypeError, r"^zeros: takes \(shape: Size, .*\), got \('a'\)$"),
+    (lambda: bt.zeros((1, "a")), bt.UserTypeError, r"zeros: takes .*, got \(\(1, 'a'\)\)$"),
+    (lambda: bt.zeros(), bt.UserTypeError, r"zeros: takes .*, got \(\)$"),
+    (lambda: bt.mse(None, bt.zeros(3)), bt.UserTypeError,
+     r"^mse: takes \(prediction: ArrayLike, target: ArrayLike\), got \(None, Value\(.*\)\)$"),
+    (lambda: bt.tanh(1.0, 2.0), bt.UserTypeError, r"^tanh: takes \(x: ArrayLike\), got \(1.0, 2.0\)$"),
+    (lambda: bt.zeros(3, dtyp="f32"), bt.UserTypeError, r"got \(3, dtyp='f32'\)$"),
+    (lambda: bt.tasks.copying().batch("x"), bt.UserTypeError,
+     r"^Task.batch: takes \(count: int, first: int = 0, test: bool = False\), got \('x'\)$"),
+    (lambda: bt.Value(), bt.UserTypeError, r"^Value: takes \(data: object, .*\), got \(\)$"),
+    (lambda: bt.nn.GRUCell(2, 3).states(3), bt.UserTypeError, "states: kind must be .*, got 3$"),
+    (lambda: bt.element_wise([1.0], 3), bt.UserTypeError, "must be a function, got 3"),
+    (lambda: bt.SGD(schedule=3), bt.UserTypeError, "schedule must be a function .*, got 3"),
+    (lambda: bt.from_dlpack(3), bt.UserTypeError, "from_dlpack: .*__dlpack__.*, got 3"),
+    (lambda: bt.nn.CurrentProj(bt.nn.Linear(1, 1), 3, bt.nn.LIF(1)), bt.UserTypeError,
+     "output must be CUBA, COBA or MgBlock, got 3"),
+    (lambda: bt.Algorithm("snap", {"n": "x"}), bt.UserTypeError, r"type str does not fit here; got \(.*'snap', \{'n': 'x'\}\)$"),
+    (lambda: bt.nn.GRUCell(2, 3).train("x"), bt.UserTypeError,
+     r"^GRUCell.train: takes \(mode: bool = True\), got \('x'\)$"),
+    (lambda: bt.nn.init_all_states(3), bt.UserTypeError, "must be a .*Module, got 3"),
     (lambda: bt.Value([1.0], "f16"), bt.UserTypeError, "no element type 'f16'; there are f32"),
     (lambda: bt.Value([1.0], "nothing"), bt.UserTypeError, "no element type 'nothing'"),
     (lambda: bt.zeros(3).reshape("a"), bt.UserTypeError, "integer"),
@@ -48,6 +66,23 @@ def compiled():
 def test_mistakes_are_user_errors(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+def public_functions():
+    for place in (bt, bt.init, bt.schedule, bt.tasks, bt.data):
+        for name, item in vars(place).items():
+            if inspect.isbuiltin(item) and not name.startswith("_"):
+                yield f"{place.__name__}.{name}", item
+
+
+@pytest.mark.parametrize("name, function", public_functions())
+def test_no_wrong_argument_raises_anything_but_a_user_error(name, function):
+    for given in (object(), "x", -1, 3.5, None, [1, 2], {}, test_other_wrong_inputs_get_no_hint):
+        for count in range(4):
+            try:
+                function(*[given] * count)
+            except bt.UserError as error:
+                assert not re.search("incompatible function|C\\+\\+|_core|<class", str(error)), error
 
 
 def test_inputs_in_batches_without_a_batch_size_are_told_apart():

@@ -160,7 +160,7 @@ def test_errors_are_user_errors_and_python_kinds(kind, base):
     (lambda: bt.Adam(learning_rate=0.1), "no argument 'learning_rate'; there are lr"),
     (lambda: bt.tasks.copying(dealy=3), "no argument 'dealy'; there are symbols"),
     (lambda: bt.compile(bt.nn.GRUCell, "d_rtrl", bt.zeros(3)), "the class GRUCell; make one"),
-    (lambda: bt.compile(3, "d_rtrl", bt.zeros(3)), "expected a model, got a int"),
+    (lambda: bt.compile(3, "d_rtrl", bt.zeros(3)), "a model must be a braintrace_cpp.nn.Module, got 3"),
     (lambda: bt.compile(bt.nn.GRUCell(3, 4), "d_rtrl", bt.zeros(3), speed="high"), "speed")])
 def test_wrong_arguments_are_named_in_user_errors(call, text):
     with pytest.raises(bt.UserTypeError, match=text):

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimisers.
+#include "convert.h"
+#include "py_module.h"
+#include "reader.h"
+#include "schedules.h"
+#include <fmt/format.h>
+
+#include "braintrace/train/optimizers.h"
+
+namespace braintrace::python {
+namespace {
+
+using namespace py::literals;
+
+// Calls f(name, field) for every argument of a rule, in their order.
+template <class F>
+void for_each_argument(SGD& o, F f) {
+  f("lr", o.lr);
+  f("momentum", o.momentum);
+  f("nesterov", o.nesterov);
+  f("weight_decay", o.weight_decay);
+}
+
+template <class F>
+void for_each_argument(RMSprop& o, F f) {
+  f("lr", o.lr);
+  f("alpha", o.alpha);
+  f("eps", o.eps);
+  f("momentum", o.momentum);
+  f("centered", o.centered);
+  f("weight_decay", o.weight_decay);
+}
+
+template <class Adaptive, class F>
+void for_each_argument(Adaptive& o, F f) {
+  f("lr", o.lr);
+  f("beta1", o.beta1);
+  f("beta2", o.beta2);
+  if constexpr (requires { o.eps; }) f("eps", o.eps);
+  f("weight_decay", o.weight_decay);
+  if constexpr (requires { o.amsgrad; }) f("amsgrad", o.amsgrad);
+}
+
+constexpr const char* rule_names[] = {"SGD", "Adam", "AdamW", "RMSprop", "Lion"};
+
+UpdateRule rule_by_name(const std::string& name) {
+  const UpdateRule rules[] = {SGD{}, Adam{}, AdamW{}, RMSprop{}, Lion{}};
+  for (const UpdateRule& r : rules)
+    if (name == rule_names[r.index()]) return r;
+  throw UserError(fmt::format("Optimizer: no rule '{}'; there are {}", name,
+                              fmt::join(rule_names, ", ")));
+}
+
+UpdateRule read_rule(const std::string& name, Reader& r) {
+  UpdateRule rule = rule_by_name(name);
+  const auto take = [&r](const char* key, auto& field) { r.take(key, field); };
+  std::visit([&](auto& o) { for_each_argument(o, take); }, rule);
+  return rule;
+}
+
+OptimizerOptions read_options(Reader& r) {
+  OptimizerOptions o;
+  py::object rate = py::none();
+  r.take("clip_norm", o.clip_norm);
+  r.take("clip_value", o.clip_value);
+  r.take("schedule", rate);
+  r.take("manual_schedule", o.manual_schedule);
+  o.schedule = to_schedule(rate);
+  return o;
+}
+
+// "(lr=0.001, ...)", as the documentation and the type stubs show it.
+std::string optimizer_signature(const std::string& rule) {
+  Reader r(rule);
+  read_rule(rule, r);
+  read_options(r);
+  try {
+    r.done();
+  } catch (const Reader::Described& d) {
+    return d.signature;
+  }
+  return {};
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const std::string& rule, const py::args& args,
+                                          const py::kwargs& kwargs) {
+  Reader r(rule, args, kwargs);
+  UpdateRule u = read_rule(rule, r);
+  OptimizerOptions o = read_options(r);
+  r.done();
+  return std::make_unique<Optimizer>(std::move(u), std::move(o));
+}
+
+// (rule, keywords): an optimiser like this one, before its first update.
+py::tuple arguments_of(const Optimizer& optimizer) {
+  py::dict d;
+  UpdateRule rule = optimizer.rule();
+  const auto store = [&d](const char* key, auto& field) { d[key] = field; };
+  std::visit([&](auto& o) { for_each_argument(o, store); }, rule);
+  const OptimizerOptions& o = optimizer.options();
+  if (o.clip_norm) d["clip_norm"] = *o.clip_norm;
+  if (o.clip_value) d["clip_value"] = *o.clip_value;
+  if (o.schedule) d["schedule"] = schedule_object(o.schedule);
+  if (o.manual_schedule) d["manual_schedule"] = true;
+  return py::make_tuple(rule_names[rule.index()], d);
+}
+
+py::object update_model_or_values(Optimizer& o, const py::object& target,
+                                  const StateDict& grads) {
+  if (!is_module(target)) return py::cast(o.update(target.cast<StateDict>(), grads));
+  o.update(*module_of(target), grads);
+  return py::none();
+}
+
+}  // namespace
+
+void init_optimizers(py::module_& m) {
+  m.def("_optimizer_signature", &optimizer_signature, "rule"_a);
+  py::class_<Optimizer, std::shared_ptr<Optimizer>>(
+      m, "Optimizer",
+      "Turns gradients by path into new parameters.\n\n"
+      ">>> opt = bt.SGD(lr=0.5)\n"
+      ">>> opt.update({'w': bt.ones(1)}, {'w': bt.ones(1)})['w'].tolist()\n"
+      "[0.5]")
+      .def(py::init(&make_optimizer), "rule"_a)
+      .def("update", &update_model_or_values, "model_or_params"_a, "grads"_a,
+           "Updates a model in place, or returns the new values of a dict of parameters.")
+      .def(
+          "attach",
+          [](Optimizer& o, const py::object& model) { o.attach(*module_of(model)); },
+          "model"_a, py::keep_alive<1, 2>(),
+          "Looks the model's parameters up once, for update(grads) after every step.\n\n"
+          ">>> model, opt = bt.nn.init_all_states(bt.nn.Linear(1, 1)), bt.SGD(lr=0.5)\n"
+          ">>> opt.attach(model)\n"
+          ">>> opt.update({'weight/bias': bt.ones(1)})\n"
+          ">>> model.weight.value['bias'].tolist()\n[-0.5]")
+      .def(
+          "update", [](Optimizer& o, const StateDict& grads) { o.update(grads); },
+          "grads"_a)
+      .def_property_readonly("learning_rate", &Optimizer::learning_rate)
+      .def("__repr__",
+           [](const Optimizer& o) {
+             return fmt::format("{}(lr={}, {} updates)", rule_names[o.rule().index()],
+                                o.learning_rate(), o.num_updates());
+           })
+      .def_property_readonly("num_updates", &Optimizer::num_updates)
+      .def("advance_schedule", &Optimizer::advance_schedule)
+      .def_property_readonly("_arguments", &arguments_of)
+      .def("state_dict", &Optimizer::state_dict)
+      .def("load_state_dict", &Optimizer::load_state_dict, "state"_a);
+}
+
+}  // namespace braintrace::python
