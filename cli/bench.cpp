@@ -288,7 +288,7 @@ CLI::App* add_bench(CLI::App& app, BenchRequest& r) {
   option("--layers", r.layers, "recurrent layers", size);
   add_threads_option(*b, r.threads);
   option("--repeat", r.repeat, "timed runs", size);
-  option("--dtype", r.dtype, "element type", one_of({"f32", "f64"}));
+  option("--dtype", r.dtype, "element type: f32 or f64", one_of({"f32", "f64"}));
   b->add_flag("--compat", r.compat, "the reference's estimator");
   b->add_option("--set", r.set, "a compile or learning option, name=value (repeatable)");
   b->add_flag("--plan", r.plan, "print the kernels and their times; slows the run");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `braintrace`. Exit codes: 0 done, 1 failed, 2 wrong use (also an unknown
 // model or format).
+#include <new>
+#include <stdexcept>
 #include <vector>
 
 #include "bench.h"
@@ -29,6 +31,9 @@ constexpr const char* kExamples =
     "  braintrace bench --model gru --n-rec 256 --batch 16\n"
     "Every command: braintrace COMMAND --help. Exit codes: 0 done, 1 failed, 2 wrong "
     "use.\n";
+
+constexpr const char* kTooLarge =
+    "out of memory: model, batch or sequence are too large for this machine";
 
 cli::Command bench_command(CLI::App& app) {
   auto r = std::make_shared<cli::BenchRequest>();
@@ -59,6 +64,10 @@ int run(const std::vector<cli::Command>& commands, const std::string& config) {
     return 0;
   } catch (const UserError& e) {
     return complain(exit_code(e), e.what());
+  } catch (const std::bad_alloc&) {
+    return complain(kFailed, kTooLarge);
+  } catch (const std::length_error&) {  // of a container
+    return complain(kFailed, kTooLarge);
   } catch (const std::exception& e) {
     return complain(kFailed, e.what());
   }
@@ -88,14 +97,14 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    const bool unknown = argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty();
-    if (argc == 1)
+    const bool no_command = app.get_subcommands().empty();
+    if (no_command && argc > 1 && argv[1][0] != '-')
+      return complain(kWrongUse, fmt::format("unknown command '{}'; there are: {}",
+                                             argv[1], names_of(commands)));
+    if (no_command && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr)
       return complain(kWrongUse,
                       fmt::format("give a command: {}; or --help", names_of(commands)));
-    return complain(kWrongUse, unknown
-                                   ? fmt::format("unknown command '{}'; there are: {}",
-                                                 argv[1], names_of(commands))
-                                   : cli::config_complaint(e.what()));
+    return complain(kWrongUse, cli::config_complaint(e.what()));
   }
   const CLI::Option* config = app.get_config_ptr();
   return run(commands, config->count() > 0 ? config->as<std::string>() : "");

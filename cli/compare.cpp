@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "interrupt.h"
+#include "model_source.h"
 #include "output.h"
 #include "run_file.h"
 #include "task_defaults.h"
@@ -147,8 +148,8 @@ std::string result_text(const std::vector<Result>& results, const CompareRequest
     row.push_back(fmt::format("{:.2f}", x.step_us()));
     rows.push_back(row);
   }
-  return fmt::format("{} on {}, {} batches of {}, seed {}\n\n", r.run.model, r.run.task,
-                     r.updates, r.run.batch, r.run.seed) +
+  return fmt::format("{} on {}, {} batches of {}, seed {}\n\n", model_title(r.run.model),
+                     r.run.task, r.updates, r.run.batch, r.run.seed) +
          text_table(head, rows) +
          "\ncosine: between the rule's gradient and that of bptt, at the first and at "
          "the last weights.\nus per step: of one sample.\n";
@@ -163,13 +164,14 @@ std::string picture(const std::vector<Result>& results, const CompareRequest& r)
     series.push_back(std::move(s));
   }
   return line_chart(
-      series, {.title = fmt::format("{} on {}: loss", r.run.model, r.run.task),
-               .x_name = "batch",
-               .y_name = "loss",
-               .log_y = true,
-               .level = ChartLevel{"best constant", results.front().log.constant_loss},
-               .height = 360,
-               .max_points = 120});
+      series,
+      {.title = fmt::format("{} on {}: loss", model_title(r.run.model), r.run.task),
+       .x_name = "batch",
+       .y_name = "loss",
+       .log_y = true,
+       .level = ChartLevel{"best constant", results.front().log.constant_loss},
+       .height = 360,
+       .max_points = 120});
 }
 
 void compare(const CompareRequest& r) {
@@ -206,7 +208,7 @@ Command add_compare(CLI::App& app) {
       ->check(size)
       ->capture_default_str();
   add_threads_option(*c, r->threads);
-  c->add_option("--out", r->out, "write the curves to this SVG file");
+  c->add_option("--out", r->out, "write the curves to this SVG file")->check(file_name());
   c->add_flag("--json", r->json, "one JSON object instead of text");
   return {c, [r, c] {
             suit_task(r->run, *c);

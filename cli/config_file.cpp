@@ -22,6 +22,10 @@ void require_config_lines(const std::string& file) {
 }
 
 std::string config_complaint(const std::string& message) {
+  static const std::regex twice(R"((--[\w-]+): At Most 1 required but received (\d+))");
+  std::smatch found;
+  if (std::regex_match(message, found, twice))
+    return fmt::format("{} is given {} times", found[1].str(), found[2].str());
   const std::string start = "INI was not able to parse ";
   if (!message.starts_with(start)) return message;
   const std::string name = message.substr(start.size());
@@ -32,6 +36,8 @@ std::string config_complaint(const std::string& message) {
         "for example [train]",
         name);
   const std::string command = name.substr(0, dot);
+  if (name.substr(dot + 1) == "++")  // how the parser opens a section
+    return fmt::format("the config file has [{}], which is no command", command);
   return fmt::format(
       "the config file has '{}' under [{}], which is no option of it; braintrace {} "
       "--help lists them",

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "command.h"
+#include "model_source.h"
 #include "output.h"
 #include "run_file.h"
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ void eval(const EvalRequest& r) {
   }
   std::string text = fmt::format(
       "{} on {} after {} batches, {} {} samples\n  loss      {:<10} best constant {}\n",
-      b.request.model, b.request.task, b.run->updates(), r.samples, r.split,
+      model_title(b.request.model), b.request.task, b.run->updates(), r.samples, r.split,
       number_text(e.loss), number_text(e.constant.loss));
   if (e.accuracy)
     text += fmt::format("  accuracy  {:<10} best constant {}\n",
@@ -60,8 +61,10 @@ Command add_eval(CLI::App& app) {
   CLI::App* c = app.add_subcommand("eval", "test a saved run");
   c->footer("Example:\n  braintrace eval --checkpoint run.safetensors\n");
   c->fallthrough();
-  c->add_option("--checkpoint", r->checkpoint, "what braintrace train saved")->required();
-  c->add_option("--split", r->split, "samples not trained on, or those trained on")
+  c->add_option("--checkpoint", r->checkpoint, "what braintrace train saved")
+      ->check(file_name())
+      ->required();
+  c->add_option("--split", r->split, "test (samples not trained on) or train")
       ->check(one_of({"test", "train"}))
       ->capture_default_str();
   const CLI::Validator size = at_least_one();

@@ -94,7 +94,8 @@ void export_to_file(const ExportRequest& r) {
   require_writable(r.out);
   Source s = r.checkpoint.empty() ? from_options(r) : from_checkpoint(r);
   const std::string header = header_of(s, r);
-  const std::string model = r.checkpoint.empty() ? r.model.model : r.checkpoint;
+  const std::string model =
+      r.checkpoint.empty() ? model_title(r.model.model) : r.checkpoint;
   const std::int64_t parameters = count_parameters(*s.model);
   if (!r.out.empty() || !r.json) write_text(header, r.out);
   if (r.json) {
@@ -136,9 +137,12 @@ Command add_export(CLI::App& app) {
       ->check(positive_number(Zero::allowed))
       ->capture_default_str();
   c->add_option("--checkpoint", r->checkpoint,
-                "model, rule and weights of what braintrace train saved");
-  c->add_option("--seed", r->rule.seed, "of the weights")->capture_default_str();
-  c->add_option("--dtype", r->dtype, "element type")
+                "model, rule and weights of what braintrace train saved")
+      ->check(file_name());
+  c->add_option("--seed", r->rule.seed, "of the weights")
+      ->check(seed_number())
+      ->capture_default_str();
+  c->add_option("--dtype", r->dtype, "element type: f32 or f64")
       ->check(one_of({"f32", "f64"}))
       ->capture_default_str();
   c->add_option("--set", r->rule.set,
@@ -148,7 +152,8 @@ Command add_export(CLI::App& app) {
   c->add_flag("--c99", r->c99, "C99 instead of C++17");
   c->add_flag("--json", r->json,
               "one JSON object: what was written, or the header itself without --out");
-  c->add_option("--out", r->out, "write to this file instead of the terminal");
+  c->add_option("--out", r->out, "write to this file instead of the terminal")
+      ->check(file_name());
   return {c, [r] { export_to_file(*r); }};
 }
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "run_request.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -121,10 +122,9 @@ std::optional<std::int64_t> recorded_batch(const json& source) {
 }  // namespace
 
 void add_model_options(CLI::App& app, ModelRequest& r) {
-  const CLI::Validator size =
-      CLI::Range(std::int64_t{1}, std::int64_t{1} << 31).description("");
+  const CLI::Validator size = at_least_one();
   app.add_option("--model", r.model,
-                 fmt::format("{}; a kind of the registry; or a JSON file",
+                 fmt::format("{}; a kind of the registry; JSON, or a file with it",
                              fmt::join(nn::sized_model_names(), ", ")))
       ->capture_default_str();
   app.add_option("--hidden", r.sizes.n_rec, "short names: recurrent units of a layer")
@@ -143,7 +143,7 @@ void add_model_options(CLI::App& app, ModelRequest& r) {
                  "shape of an input without batch, e.g. 1,28,28 (repeatable)")
       ->delimiter(' ');
   app.add_option("--batch", r.batch, "samples at a time (none: no batch axis)")
-      ->check(CLI::Range(1, 1 << 20).description(""));
+      ->check(whole_number(1, 1 << 20));
 }
 
 void require_model(const std::string& model) {
@@ -157,10 +157,16 @@ void require_model(const std::string& model) {
 }
 
 bool is_model_file(const std::string& model) {
-  return model.ends_with(".json") || std::filesystem::is_regular_file(model);
+  return model.starts_with("{") || model.ends_with(".json") ||
+         std::filesystem::is_regular_file(model);
 }
 
 json model_file(const std::string& file) {
+  if (file.starts_with("{")) {
+    json j = json::parse(file, nullptr, false);
+    BT_REQUIRE(j.is_object(), fmt::format("--model is no JSON object: '{}'", file));
+    return j;
+  }
   std::ifstream in(file, std::ios::binary);
   BT_REQUIRE(in, fmt::format("cannot read the model file '{}'", file));
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -169,10 +175,16 @@ json model_file(const std::string& file) {
   return j;
 }
 
+std::string model_title(const std::string& model) {
+  if (!model.starts_with("{")) return model;
+  const json j = model_file(model);
+  return j.contains("kind") && j["kind"].is_string() ? j["kind"] : json("model");
+}
+
 LoadedModel load_model(const ModelRequest& request) {
   const json source = source_of(request);
   LoadedModel out;
-  out.title = std::filesystem::path(request.model).stem().string();
+  out.title = std::filesystem::path(model_title(request.model)).stem().string();
   out.module = nn::build_model(source.dump());
   std::vector<Input> inputs;
   for (const std::string& text : request.inputs)

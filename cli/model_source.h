@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What `--model` names: a short name with sizes, a kind of the registry, or a JSON file
-// with a model or a recorded run; and an example of its inputs.
+// What `--model` names: a short name with sizes, a kind of the registry, or JSON
+// (text or file) with a model or a recorded run; and an example of its inputs.
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,7 +32,8 @@ struct LoadedModel {
 // --model, its sizes, --input and --batch.
 void add_model_options(CLI::App& app, ModelRequest& request);
 
-bool is_model_file(const std::string& model);
+bool is_model_file(const std::string& model);        // or the JSON text itself
+std::string model_title(const std::string& model);   // as given; of JSON text its kind
 void require_model(const std::string& model);        // UserError lists what there is
 nlohmann::json model_file(const std::string& file);  // UserError unless a JSON object
 

@@ -160,7 +160,7 @@ std::vector<std::string> planned_names() {
 }
 
 std::string head_text(const PlanRequest& r, const Planner& planner) {
-  return fmt::format("{}: {} parameters ({}), batch {}\n\n", r.model.model,
+  return fmt::format("{}: {} parameters ({}), batch {}\n\n", model_title(r.model.model),
                      count_text(planner.parameters()),
                      bytes_text(4 * planner.parameters()), r.model.batch.value_or(1));
 }

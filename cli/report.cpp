@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
+#include "model_source.h"
 #include "output.h"
 #include <fmt/format.h>
 
@@ -56,7 +57,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const BuiltRun& b) {
                counted(task.shape().features, "input"),
                counted(task.shape().outputs, "output"),
                task.loss() == TaskLoss::mse ? "mean squared error" : "cross-entropy")},
-          {"model", fmt::format("{}: {} parameters", r.model,
+          {"model", fmt::format("{}: {} parameters", model_title(r.model),
                                 count_text(count_parameters(*b.model)))},
           {"algorithm", fmt::format("{}: {} of traces for {}", learner.algorithm().name,
                                     bytes_text(own_plan(b).total_bytes()),
@@ -77,7 +78,8 @@ std::string report_page(BuiltRun& b) {
         "speed",
         fmt::format("{} steps per second",
                     rate_text(static_cast<double>(log.time_steps) / log.seconds)));
-  HtmlOptions o{.title = fmt::format("{} on {}", b.request.model, b.request.task)};
+  HtmlOptions o{
+      .title = fmt::format("{} on {}", model_title(b.request.model), b.request.task)};
   o.algorithm = b.run->learner().algorithm();
   o.memory = memory_of(b);
   // A certificate needs states of its own: those of the run stay.

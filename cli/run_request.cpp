@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "model_source.h"
 #include <fmt/format.h>
@@ -62,6 +63,18 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
   return CLI::IsMember(names).description("");
 }
 
+CLI::Validator file_name() {
+  return CLI::Validator(
+      [](std::string& text) {
+        return text.empty() ? std::string("must be the name of a file, got ''") : "";
+      },
+      "");
+}
+
+CLI::Validator seed_number() {
+  return whole_number(0, std::numeric_limits<std::int64_t>::max() - 1);
+}
+
 void add_decay_options(CLI::App& app, RunRequest& r) {
   app.add_option("--decay", r.decay, "pp_prop, hybrid: smoothing of the factors")
       ->capture_default_str();
@@ -84,7 +97,7 @@ void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted) {
   app.add_option("--task-option", r.task_options,
                  "an option of the task, name=value (repeatable)");
   app.add_option("--model", r.model,
-                 fmt::format("{}; a kind of the registry; or a JSON file",
+                 fmt::format("{}; a kind of the registry; JSON, or a file with it",
                              fmt::join(nn::sized_model_names(), ", ")))
       ->capture_default_str();
   app.add_option("--hidden", r.hidden, "recurrent units of a layer")
@@ -96,7 +109,9 @@ void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted) {
   app.add_option("--batch", r.batch, "samples per batch")
       ->check(size)
       ->capture_default_str();
-  app.add_option("--seed", r.seed, "of weights and data")->capture_default_str();
+  app.add_option("--seed", r.seed, "of weights and data")
+      ->check(seed_number())
+      ->capture_default_str();
   if (wanted.algorithm) {
     std::vector<std::string> names = algorithm_names();
     app.add_option("--algorithm", r.algorithm,
@@ -117,8 +132,7 @@ void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted) {
     app.add_option("--clip-norm", r.clip_norm, "largest norm of a gradient; 0: any")
         ->check(positive_number(Zero::allowed))
         ->capture_default_str();
-    app.add_option("--update", r.update,
-                   "weights move once per sequence, or at every step")
+    app.add_option("--update", r.update, "sequence or step: when the weights move")
         ->check(one_of({"sequence", "step"}))
         ->capture_default_str();
   }

@@ -39,6 +39,8 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most);
 enum class Zero { refused, allowed };
 CLI::Validator positive_number(Zero zero = Zero::refused);
 CLI::Validator one_of(const std::vector<std::string>& names);
+CLI::Validator file_name();    // not empty
+CLI::Validator seed_number();  // 0 to 2^63 - 2: what is read of larger ones is 2^63 - 1
 void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted = {});
 void add_decay_options(CLI::App& app, RunRequest& r);  // arguments of rules
 void add_threads_option(CLI::App& app, int& threads);

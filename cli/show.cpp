@@ -112,7 +112,8 @@ Command add_show(CLI::App& app) {
   c->add_flag(
        "--json", [r](std::int64_t) { r->format = "json"; }, "as --format json")
       ->excludes("--format");
-  c->add_option("--out", r->out, "write to this file instead of the terminal");
+  c->add_option("--out", r->out, "write to this file instead of the terminal")
+      ->check(file_name());
   return {c, [r] { run(*r); }};
 }
 

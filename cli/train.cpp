@@ -282,15 +282,18 @@ Command add_train(CLI::App& app) {
       ->check(size)
       ->capture_default_str();
   c->add_option("--checkpoint", r->checkpoint,
-                "save here after every epoch, at the end and on Ctrl-C");
+                "save here after every epoch, at the end and on Ctrl-C")
+      ->check(file_name());
   c->add_option("--save-every", r->save_every, "epochs between two saves")
       ->check(size)
       ->capture_default_str();
   c->add_option("--resume", r->resume,
-                "go on from this checkpoint, bit for bit, and save to it");
+                "go on from this checkpoint, bit for bit, and save to it")
+      ->check(file_name());
   c->add_option("--report", r->report,
                 "write a page about the run: curves, graph, equations, memory, "
-                "certificate");
+                "certificate")
+      ->check(file_name());
   add_threads_option(*c, r->threads);
   c->add_flag("--json", r->json, "one JSON object instead of text");
   c->add_flag("--quiet", r->quiet, "print nothing but errors");

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "command.h"
+#include "model_source.h"
 #include "output.h"
 #include "run_file.h"
 #include "task_defaults.h"
@@ -76,8 +77,8 @@ void verify(const VerifyRequest& r) {
   if (r.json)
     write_text(certificate_json(c, holds).dump() + "\n");
   else
-    write_text(fmt::format("{} on {}, {} samples\n", b.request.model, b.request.task,
-                           b.request.batch) +
+    write_text(fmt::format("{} on {}, {} samples\n", model_title(b.request.model),
+                           b.request.task, b.request.batch) +
                to_text(c) + conclusion(c, holds));
   BT_REQUIRE_KIND(
       holds, ErrorKind::runtime,
@@ -93,7 +94,8 @@ Command add_verify(CLI::App& app) {
   c->fallthrough();
   add_run_options(*c, r->run, {.optimizer = false});
   c->add_option("--checkpoint", r->checkpoint,
-                "certify what braintrace train saved, at its weights");
+                "certify what braintrace train saved, at its weights")
+      ->check(file_name());
   c->add_option("--window", r->window, "steps that run as one program")
       ->check(at_least_one())
       ->capture_default_str();

@@ -5,12 +5,14 @@
 Usage: cli_rules_test.py PROGRAM
 """
 import re
+import resource
+import subprocess
 import sys
 import unittest
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from cli_case import SMALL, Case, content, run
+from cli_case import PROGRAM, SMALL, Case, content, run
 
 
 class Plan(Case):
@@ -47,6 +49,15 @@ class Plan(Case):
         made = self.result("plan", "--model", "lif", "--hidden", "2000", "--batch", "1000",
                            "--algorithm", "d_rtrl")
         self.assertGreater(made["bytes"], 8e9)
+
+    def test_a_model_that_does_not_fit_into_memory_is_refused(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+        done = subprocess.run([PROGRAM, "plan", "--hidden", "100000"], preexec_fn=limit, text=True,
+                              capture_output=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "braintrace: out of memory: model, batch or sequence are too "
+                                      "large for this machine\n")
 
     def test_kinds_are_explained(self):
         text = self.output("plan", "--model", "gru", "--hidden", "8")

@@ -97,8 +97,25 @@ class Train(Case):
         file.write_text('{"kind": "single_rnn", "n_in": 7, "n_rec": 5, "n_out": 1}')
         self.refuses(2, "", "train", *SMALL, "--model", str(file))
 
+    def test_a_model_as_json_text(self):
+        text = '{"kind": "single_rnn", "n_in": 1, "n_rec": 5, "n_out": 1}'
+        self.assertIn("model      single_rnn: ",
+                      self.output("train", *SMALL, "--epochs", "1", "--model", text))
+        kept = self.file("run.safetensors")
+        self.output("train", *SMALL, "--epochs", "1", "--model", text, "--checkpoint", kept,
+                    "--quiet")
+        self.assertIn("single_rnn on integrator", self.output("eval", "--checkpoint", kept))
+        self.refuses(2, "--model is no JSON object: '{\"kind\"'", "train", "--model", '{"kind"')
+
     def test_mistakes_are_named(self):
         for message, arguments in (
+                ("--hidden is given 2 times", ["train", "--hidden", "2", "--hidden", "3"]),
+                ("--seed: must be a whole number from 0", ["train", "--seed", "-1"]),
+                ("--seed: must be a whole number from 0", ["train", "--seed", "9" * 30]),
+                ("--checkpoint: must be the name of a file", ["train", "--checkpoint", ""]),
+                ("--report: must be the name of a file", ["train", "--report", ""]),
+                ("--batch: must be a whole number from 1", ["plan", "--batch", "0"]),
+                ("give a command: show, train", ["--json"]),
                 ("give a command: show, train", []),
                 ("--lr: must be a positive number, got 'x'", ["train", "--lr", "x"]),
                 ("--hidden: must be a whole number from 1", ["train", "--hidden", "0"]),
@@ -108,6 +125,7 @@ class Train(Case):
     def test_a_file_that_is_no_config_is_refused_by_line(self):
         for text, message in (("{\n", "line 1 of '"), ("[train]\nhidden = 4\n{}\n", "line 3 of"),
                               ("[train]\nhiden = 4\n", "'hiden' under [train]"),
+                              ("[teach]\nhidden = 4\n", "has [teach], which is no command"),
                               ("hidden = 4\n", "'hidden' outside of a command")):
             file = self.folder / "run.toml"
             file.write_text(text)
