@@ -63,7 +63,8 @@ void check_verdicts(const ETraceGraph& g, const Module& m) {
     if (n.state->kind() == StateKind::param) wanted.insert(n.path);
   for (const StepState& s : g.module_info.step.states)
     if (s.kind == StateKind::param) wanted.insert(s.path);
-  const bool sound = g.options.weight_paths != WeightPaths::exclude;
+  const bool sound = g.options.weight_paths != WeightPaths::exclude &&
+                     g.options.weight_source == WeightSource::all;
   for (const ParameterVerdict& v : g.verdicts) {
     require(got.insert(v.path).second, "two verdicts for " + to_string(v.path));
     require(!v.reason.empty(), "no reason for the verdict of " + to_string(v.path));

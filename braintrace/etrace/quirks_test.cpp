@@ -51,8 +51,7 @@ Value by_hand(const Values& in, const ValuesFn& f) {
 
 }  // namespace
 
-TEST_CASE("weights are pulled back through what stands before them: 3 w gives 7.2") {
-  // dL/d(3 w) is 2.4 per entry at one step: three inputs of 0.8.
+TEST_CASE("weights are pulled back through what stands before them, at every step") {
   MicroModel m([](MicroModel& s, Value x) {
     s.set("h", 0.9 * s.h() + matmul(x, 3.0 * s.w()));
     return s.h();
@@ -62,7 +61,7 @@ TEST_CASE("weights are pulled back through what stands before them: 3 w gives 7.
   const Array xs = full({3, 4}, 0.8, DType::f64);
   const auto grads =
       l.etrace_grad(xs, xs, [&](const Value& x, const Value&) { return sum(l(x)); },
-                    {.window = 1})
+                    {.window = 1, .reduction = Reduction::sum})
           .grads;
   // h_t = sum_s .9^(t-s) 3 w x_s, every loss counts: 3 * .8 * (3 + 2 * .9 + .81)
   CHECK(grads.at("w").at(0) == doctest::Approx(3 * 0.8 * (3 + 2 * 0.9 + 0.81)));
