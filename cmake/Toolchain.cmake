@@ -15,8 +15,8 @@ endif()
 # -ffp-contract=off: the planned executor must agree bit for bit with the interpreter.
 add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers
                     -ffp-contract=off)
-# -O1 compiles a quarter faster than -O2; nothing that is timed depends on it yet, and kernels
-# will set their own level.
+# -O1 compiles a quarter faster than -O2; what is timed runs in kernels, which set their own
+# level.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
 if(BRAINTRACE_VERIFY)
   add_compile_definitions(BRAINTRACE_VERIFY)

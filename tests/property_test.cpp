@@ -20,6 +20,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/transforms/vjp.h"
 
+namespace property_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -188,3 +190,5 @@ TEST_CASE("shrink finds the one node that fails") {
   }
   CHECK(shrunk > 5);
 }
+
+}  // namespace property_test

@@ -7,6 +7,8 @@
 #include "braintrace/testing/sound.h"
 #include "braintrace/train/learner.h"
 
+namespace sound_property_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -147,3 +149,5 @@ TEST_CASE("random models learn under every rule, in windows as step by step") {
     if (!r.passed()) FAIL_CHECK("seed " << seed << ": " << r.failure << "\n" << m.text());
   }
 }
+
+}  // namespace sound_property_test

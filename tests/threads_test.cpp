@@ -10,6 +10,8 @@
 #include "braintrace/train/losses.h"
 #include "braintrace/train/optimizers.h"
 
+namespace threads_test {
+
 using namespace braintrace;
 
 namespace {
@@ -77,3 +79,5 @@ TEST_CASE("two learners in two threads do not disturb each other") {
     check_same(second, b);
   }
 }
+
+}  // namespace threads_test

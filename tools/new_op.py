@@ -4,7 +4,7 @@
 op_list.h, registry.cpp and ops.h (docs/adding_an_op.md).
 
 Usage: new_op.py [--binary] [--root ROOT] NAME. The op computes the identity (or a + b) until
-you change `eval` and `jvp`.
+you change `eval_NAME` and `jvp_NAME`.
 """
 import argparse
 import re
@@ -23,12 +23,12 @@ OP = """\
 namespace braintrace {{
 namespace {{
 
-void eval(const Kernel& k) {{
+void eval_{name}(const Kernel& k) {{
   {loop}(k, []({lambda}) {{ return {value}; }});
 }}
 
 // {derivative}
-std::vector<Tangent> jvp(const Site&, std::span<const Tangent> d) {{
+std::vector<Tangent> jvp_{name}(const Site&, std::span<const Tangent> d) {{
   return {{{tangent}}};
 }}
 
@@ -39,9 +39,9 @@ const OpDef {name}_op = {{
     .traits = Trait::elementwise,
     .arity = {arity},
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_{name},
     .code = "{name}({code})",
-    .jvp = jvp,
+    .jvp = jvp_{name},
 }};
 
 Value {name}({parameters}) {{ return elementwise_float({name}_op, {{{arguments}}}); }}

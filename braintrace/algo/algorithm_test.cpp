@@ -12,6 +12,8 @@
 #include "braintrace/testing/recorded_json.h"
 #include "braintrace/train/csv.h"
 
+namespace algorithm_test {
+
 using namespace braintrace;
 using enum TraceFactorization;
 using Io = std::pair<double, double>;
@@ -315,3 +317,5 @@ TEST_CASE("every recorded algorithm resolves to its recorded coordinate") {
   CHECK(seen >= 100);
   CHECK(classes.size() >= 10);
 }
+
+}  // namespace algorithm_test

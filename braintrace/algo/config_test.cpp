@@ -8,6 +8,8 @@
 
 #include "braintrace/base/error.h"
 
+namespace config_test {
+
 using namespace braintrace;
 using enum TraceFactorization;
 using R = TemporalRecursion;
@@ -356,3 +358,5 @@ TEST_CASE("JSON names and pairs are checked") {
             R"({"trace_factorization": "io_factorized", "decay": [0.1, 0.2, 0.3]})") ==
         ErrorKind::value);
 }
+
+}  // namespace config_test

@@ -7,6 +7,8 @@
 #include "braintrace/ops/ops.h"
 #include "braintrace/testing/online_trial.h"
 
+namespace custom_rule_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -139,3 +141,5 @@ TEST_CASE("a custom engine and its factory come together") {
   CHECK_THROWS_WITH_AS(trial().learner(*m, empty), doctest::Contains("made no rule"),
                        UserError);
 }
+
+}  // namespace custom_rule_test

@@ -9,6 +9,8 @@
 #include "braintrace/testing/online_trial.h"
 #include "braintrace/testing/tolerance.h"
 
+namespace dense_rule_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -222,3 +224,5 @@ TEST_CASE("Hybrid without a leak keeps dense traces, in windows as step by step"
   for (const auto& [leaf, g] : grads[0])
     check_close(leaf, grads[1].at(leaf), g, tol::f64);
 }
+
+}  // namespace dense_rule_test

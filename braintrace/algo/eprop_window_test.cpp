@@ -7,6 +7,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 
+namespace eprop_window_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -80,3 +82,5 @@ TEST_CASE("step by step both ways of moving the filter agree") {
     CHECK(learned(VjpMethod::single_step, advance, Newest::trace) ==
           doctest::Approx(want).epsilon(tol::f64_golden));
 }
+
+}  // namespace eprop_window_test

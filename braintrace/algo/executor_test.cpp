@@ -7,6 +7,8 @@
 
 #include "braintrace/nn/model_registry.h"
 
+namespace executor_test {
+
 using namespace braintrace;
 
 namespace {
@@ -66,3 +68,5 @@ TEST_CASE("path_to_states lists what the step uses, sorted by path") {
                                    Path{"rnn", "h"}});
   CHECK(executor.states().size() == 3);
 }
+
+}  // namespace executor_test

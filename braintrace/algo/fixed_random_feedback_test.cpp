@@ -8,6 +8,8 @@
 #include "braintrace/base/error.h"
 #include "braintrace/testing/tolerance.h"
 
+namespace fixed_random_feedback_test {
+
 using namespace braintrace;
 
 TEST_CASE("fixed feedback projects along the last axis") {
@@ -50,3 +52,5 @@ TEST_CASE("fixed feedback refuses empty sizes, vectors and other widths") {
                        "FixedRandomFeedback: the last axis of y must be 2, got [3]",
                        UserError);
 }
+
+}  // namespace fixed_random_feedback_test

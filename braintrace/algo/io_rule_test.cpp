@@ -14,6 +14,8 @@
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 
+namespace io_rule_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -368,3 +370,5 @@ TEST_CASE("pp_prop filters which rows of a table were read") {
   CHECK(relative_distance(step_by_step, want, "emb/weight") > 1e-3);
   CHECK(relative_distance(run(keeps, 3), step_by_step) < 1e-12);
 }
+
+}  // namespace io_rule_test

@@ -7,6 +7,8 @@
 #include "braintrace/ir/builder.h"
 #include "braintrace/run/interpreter.h"
 
+namespace kappa_filter_test {
+
 using namespace braintrace;
 
 TEST_CASE("a kappa filter keeps kappa of the old and takes 1 - kappa of the new") {
@@ -53,3 +55,5 @@ TEST_CASE(
   CHECK_THROWS_WITH_AS(f.reset(0), "KappaFilter: batch_size must be >= 1, got 0",
                        UserError);
 }
+
+}  // namespace kappa_filter_test

@@ -5,6 +5,8 @@
 #include "braintrace/testing/micro_model.h"
 #include "braintrace/train/learner.h"
 
+namespace loop_rules_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -43,3 +45,5 @@ TEST_CASE("other rules refuse a weight inside a long scan and name those that do
                          UserError);
   }
 }
+
+}  // namespace loop_rules_test

@@ -13,6 +13,8 @@
 #include "braintrace/testing/recorded_json.h"
 #include "braintrace/train/csv.h"
 
+namespace memory_plan_test {
+
 using namespace braintrace;
 using nlohmann::json;
 
@@ -236,3 +238,5 @@ TEST_CASE("planned shapes are those of every recorded trace") {
   CHECK(cases >= 95);
   CHECK(rows >= 200);
 }
+
+}  // namespace memory_plan_test

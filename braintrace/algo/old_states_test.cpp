@@ -11,6 +11,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 
+namespace old_states_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -132,3 +134,5 @@ TEST_CASE("a modulator stands for every signal: the old state adds nothing") {
   for (double v : x) want += eps = a * eps + v;
   CHECK(gradient(ThreeFactor{}, 1) == doctest::Approx(want));
 }
+
+}  // namespace old_states_test

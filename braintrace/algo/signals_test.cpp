@@ -8,6 +8,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 
+namespace signals_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -64,3 +66,5 @@ TEST_CASE("random feedback of one number each outlives another batch size") {
   l.reset_state(5);
   CHECK_NOTHROW(gradient(l, random_normal(rng_key(2), {4, 5, 3}, DType::f64)));
 }
+
+}  // namespace signals_test

@@ -8,6 +8,8 @@
 #include "braintrace/testing/online_trial.h"
 #include "braintrace/testing/tolerance.h"
 
+namespace snap_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -134,3 +136,5 @@ TEST_CASE("blocks of a Jacobian by colours are those of the full one") {
   const Value want = reshape(transpose(full, {0, 2, 1, 3}), {144, 2, 2});
   check_close("blocks", blocks, want.array().contiguous(), tol::f64);
 }
+
+}  // namespace snap_test

@@ -11,6 +11,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 
+namespace synthetic_gradient_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -97,3 +99,5 @@ TEST_CASE("a predicted future reaches every lane as it reaches a batch") {
   for (const auto& [leaf, g] : grads[0])
     check_close(leaf, grads[1].at(leaf), g, tol::f64);
 }
+
+}  // namespace synthetic_gradient_test

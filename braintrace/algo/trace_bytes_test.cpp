@@ -5,6 +5,8 @@
 #include "braintrace/algo/memory_plan.h"
 #include "braintrace/testing/online_trial.h"
 
+namespace trace_bytes_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -34,3 +36,5 @@ TEST_CASE("learners hold as many bytes of traces as their plan says") {
         CHECK(memory_plan(l.graph(), a).total_bytes() == bytes);
       }
 }
+
+}  // namespace trace_bytes_test

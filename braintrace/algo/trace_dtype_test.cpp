@@ -5,6 +5,8 @@
 #include "braintrace/nn/nn.h"
 #include "braintrace/train/learner.h"
 
+namespace trace_dtype_test {
+
 using namespace braintrace;
 
 TEST_CASE("traces in bf16 stay bf16 step by step and in windows") {
@@ -24,3 +26,5 @@ TEST_CASE("traces in bf16 stay bf16 step by step and in windows") {
                           {.window = window}));
     }
 }
+
+}  // namespace trace_dtype_test

@@ -7,6 +7,8 @@
 #include "braintrace/testing/micro_model.h"
 #include "braintrace/train/learner.h"
 
+namespace trace_view_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -90,3 +92,5 @@ TEST_CASE("a low-rank product keeps one effective trace and shows one per factor
         CHECK(got[(n * 2 + r) * 4 + o] == doctest::Approx(want));
       }
 }
+
+}  // namespace trace_view_test

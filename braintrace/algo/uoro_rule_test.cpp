@@ -9,6 +9,8 @@
 #include "braintrace/testing/online_trial.h"
 #include "braintrace/testing/tolerance.h"
 
+namespace uoro_rule_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -210,3 +212,5 @@ TEST_CASE("samples that mix share one theta") {
           (mixed ? Shape{5, 2} : Shape{2, 5, 2}));
   }
 }
+
+}  // namespace uoro_rule_test

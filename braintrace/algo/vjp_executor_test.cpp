@@ -8,6 +8,8 @@
 #include "braintrace/testing/close.h"
 #include "braintrace/train/learner.h"
 
+namespace vjp_executor_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -271,3 +273,5 @@ TEST_CASE("the sub-steps of an opened loop follow one another in its Jacobians")
   CHECK(s.jacobians.D[0].shape() == Shape{20, 4, 1, 1});
   for (double d : s.jacobians.D[0].to_doubles()) CHECK(d == doctest::Approx(0.9));
 }
+
+}  // namespace vjp_executor_test

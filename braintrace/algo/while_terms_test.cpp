@@ -10,6 +10,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 
+namespace while_terms_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -127,3 +129,5 @@ TEST_CASE("a weight made by a frozen one in a loop has one gradient in all windo
   REQUIRE(verdict_of(l.graph(), "w") == Verdict::dense);
   check_close("w", gradient(2), gradient(1), tol::f64);
 }
+
+}  // namespace while_terms_test

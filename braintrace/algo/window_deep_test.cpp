@@ -9,6 +9,8 @@
 #include "braintrace/train/losses.h"
 #include "braintrace/train/metrics.h"
 
+namespace window_deep_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -126,3 +128,5 @@ TEST_CASE("deep history is refused where it has no meaning") {
   published.learning.newest = Newest::trace;
   refuses(D_RTRL{}, "newest = exact", published);
 }
+
+}  // namespace window_deep_test

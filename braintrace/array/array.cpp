@@ -86,6 +86,12 @@ Array::Array(DType dtype, Shape shape, std::shared_ptr<std::byte> buffer)
       strides_(row_major_strides(shape_)),
       buffer_(std::move(buffer)) {}
 
+Array::Array(const Array&) = default;
+Array::Array(Array&&) noexcept = default;
+Array& Array::operator=(const Array&) = default;
+Array& Array::operator=(Array&&) noexcept = default;
+Array::~Array() = default;
+
 Array::Array() : Array(DType::f32, {}) {}
 
 Array::Array(DType dtype, Shape shape) : Array(uninitialized(dtype, std::move(shape))) {

@@ -20,6 +20,12 @@ class Array {
  public:
   Array();                          // f32 scalar 0
   Array(DType dtype, Shape shape);  // contiguous, zero-filled
+  // Copies are made everywhere: one definition, not one in every file that makes them.
+  Array(const Array&);
+  Array(Array&&) noexcept;
+  Array& operator=(const Array&);
+  Array& operator=(Array&&) noexcept;
+  ~Array();
   static Array uninitialized(DType dtype, Shape shape);
   // A packed window on memory that belongs to `owner`: for executors, which write values
   // where they are wanted. It counts as unique while nobody else holds `owner`.

@@ -8,7 +8,7 @@
 
 #include "braintrace/testing/recorded_json.h"
 
-namespace braintrace {
+namespace braintrace::array_json_test {
 namespace {
 
 Array read(const char* text) { return array_from_json("x", testing::parse_json(text)); }
@@ -51,4 +51,4 @@ TEST_CASE("malformed arrays are refused") {
                        "x: shape [2] does not hold 1 numbers", UserError);
 }
 
-}  // namespace braintrace
+}  // namespace braintrace::array_json_test

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+namespace array_test {
+
 using namespace braintrace;
 
 namespace {
@@ -217,3 +219,5 @@ TEST_CASE("a borrowed array writes the memory it was given unless its owner is s
   b.mutable_data<float>()[0] = 9;
   CHECK(memory[2] == 3);
 }
+
+}  // namespace array_test

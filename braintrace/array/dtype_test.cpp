@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+namespace dtype_test {
+
 using namespace braintrace;
 
 namespace {
@@ -88,3 +90,5 @@ TEST_CASE("bf16 keeps zeros, infinities and NaN") {
   // A NaN whose payload sits in the dropped half must not become an infinity.
   CHECK(std::isnan(through_bf16(std::bit_cast<float>(0x7f800001u))));
 }
+
+}  // namespace dtype_test

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace braintrace {
+namespace braintrace::index_list_test {
 namespace {
 
 TEST_CASE("copies of an index list share its memory") {
@@ -55,4 +55,4 @@ TEST_CASE("index lists refuse what is no index") {
 }
 
 }  // namespace
-}  // namespace braintrace
+}  // namespace braintrace::index_list_test

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+namespace rng_test {
+
 using namespace braintrace;
 
 namespace {
@@ -129,3 +131,5 @@ TEST_CASE("neighbouring draws are not correlated") {
 TEST_CASE("an empty draw is empty") {
   CHECK(random_normal(rng_key(1), {0, 3}, DType::f32).size() == 0);
 }
+
+}  // namespace rng_test

@@ -77,6 +77,10 @@ Ints normalize_axes(std::string_view who, const Ints& axes, std::int64_t rank) {
   return out;
 }
 
+bool contains(std::span<const std::int64_t> list, std::int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
 Ints iota_ints(std::int64_t n) {
   Ints out(static_cast<std::size_t>(n));
   std::iota(out.begin(), out.end(), std::int64_t{0});

@@ -32,6 +32,8 @@ std::int64_t normalize_axis(std::string_view who, std::int64_t axis, std::int64_
 // Same for a list; sorted result, UserError on duplicates.
 Ints normalize_axes(std::string_view who, const Ints& axes, std::int64_t rank);
 
+bool contains(std::span<const std::int64_t> list, std::int64_t value);
+
 // 0, 1, ..., n-1
 Ints iota_ints(std::int64_t n);
 

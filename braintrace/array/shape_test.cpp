@@ -5,6 +5,8 @@
 
 #include "braintrace/base/error.h"
 
+namespace shape_test {
+
 using namespace braintrace;
 
 TEST_CASE("a shape prints as a bracketed list") {
@@ -87,3 +89,5 @@ TEST_CASE("iota_ints counts from 0") {
   CHECK(iota_ints(0) == Ints{});
   CHECK(iota_ints(3) == Ints{0, 1, 2});
 }
+
+}  // namespace shape_test

@@ -12,6 +12,8 @@
 #include <doctest/doctest.h>
 #include <hwy/targets.h>
 
+namespace simd_math_test {
+
 using namespace braintrace;
 
 namespace {
@@ -193,3 +195,5 @@ TEST_CASE("powers are within 4 ulp and libm at the edges") {
   CHECK(y[0] == 1024);
   CHECK(y[1] == -512);
 }
+
+}  // namespace simd_math_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace error_test {
+
 using namespace braintrace;
 
 TEST_CASE("BT_REQUIRE throws a UserError of kind value with its message") {
@@ -38,3 +40,5 @@ TEST_CASE("the message of a requirement that holds is never built") {
 TEST_CASE("BT_INVARIANT throws an InternalError naming the condition") {
   CHECK_THROWS_WITH_AS(BT_INVARIANT(2 < 1), doctest::Contains("2 < 1"), InternalError);
 }
+
+}  // namespace error_test

@@ -5,6 +5,8 @@
 
 #include "braintrace/base/error.h"
 
+namespace memory_plan_test {
+
 using namespace braintrace;
 
 TEST_CASE("a memory plan adds its items, all or of one kind") {
@@ -42,3 +44,5 @@ TEST_CASE("sizes are written in the largest unit that gives at least 1") {
   CHECK(bytes_text(64'000'000) == "64.0 MB");
   CHECK(bytes_text(3'000'000'000'000'000) == "3000.0 TB");
 }
+
+}  // namespace memory_plan_test

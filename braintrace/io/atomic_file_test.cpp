@@ -16,6 +16,8 @@
 #include "braintrace/base/error.h"
 #include "braintrace/testing/temporary_folder.h"
 
+namespace atomic_file_test {
+
 using namespace braintrace;
 using braintrace::testing::TemporaryFolder;
 namespace fs = std::filesystem;
@@ -121,3 +123,5 @@ TEST_CASE("only regular files are replaced") {
   CHECK_THROWS_AS(write_file_atomically(folder / "none/file", "x"), UserError);
   CHECK(fs::is_character_file("/dev/null"));
 }
+
+}  // namespace atomic_file_test

@@ -13,6 +13,8 @@
 #include "braintrace/io/safetensors.h"
 #include "braintrace/testing/temporary_folder.h"
 
+namespace checkpoint_test {
+
 using namespace braintrace;
 using braintrace::testing::TemporaryFolder;
 
@@ -212,3 +214,5 @@ TEST_CASE("a writer killed at a random moment leaves a whole checkpoint") {
   }
   CHECK(kills == 30);
 }
+
+}  // namespace checkpoint_test

@@ -17,6 +17,8 @@
 #include "braintrace/testing/random_graph.h"
 #include "braintrace/testing/run_source.h"
 
+namespace export_header_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 using Role = ExportPort::Role;
@@ -393,3 +395,5 @@ TEST_CASE("what cannot be exported is refused with the name of the op") {
     CHECK(std::string(e.what()).find("op random_uniform") != std::string::npos);
   }
 }
+
+}  // namespace export_header_test

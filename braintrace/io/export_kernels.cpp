@@ -20,11 +20,6 @@ std::int64_t dot(const Ints& a, const Ints& b) {
   return sum;
 }
 
-bool contains(const Ints& axes, std::size_t axis) {
-  return std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) !=
-         axes.end();
-}
-
 // Size and stride of some axes of one operand.
 struct Axes {
   Shape shape;
@@ -41,8 +36,8 @@ Axes axes_of(const Shape& shape, const Ints& which) {
 }
 Ints other_axes(const Shape& shape, const Ints& a, const Ints& b) {
   Ints rest;
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    if (!contains(a, i) && !contains(b, i)) rest.push_back(static_cast<std::int64_t>(i));
+  for (std::int64_t i = 0; i < std::ssize(shape); ++i)
+    if (!contains(a, i) && !contains(b, i)) rest.push_back(i);
   return rest;
 }
 

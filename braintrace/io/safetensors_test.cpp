@@ -11,6 +11,8 @@
 
 #include "braintrace/testing/temporary_folder.h"
 
+namespace safetensors_test {
+
 using namespace braintrace;
 using braintrace::testing::TemporaryFolder;
 
@@ -190,3 +192,5 @@ TEST_CASE("a path that is no readable file gives a UserError") {
   CHECK_THROWS_AS(read_safetensors(folder.path()), UserError);
   CHECK_THROWS_AS(read_safetensors("/dev/zero"), UserError);
 }
+
+}  // namespace safetensors_test

@@ -27,6 +27,12 @@ std::string_view to_string(AttrKind kind) {
   return kKindNames[static_cast<std::size_t>(kind)];
 }
 
+Attrs::Attrs(const Attrs&) = default;
+Attrs::Attrs(Attrs&&) noexcept = default;
+Attrs& Attrs::operator=(const Attrs&) = default;
+Attrs& Attrs::operator=(Attrs&&) noexcept = default;
+Attrs::~Attrs() = default;
+
 Attrs::Attrs(std::initializer_list<Entry> entries) {
   for (const Entry& e : entries) set(e.first, e.second);
 }

@@ -34,6 +34,12 @@ class Attrs {
 
   Attrs() = default;
   Attrs(std::initializer_list<Entry> entries);
+  // Copies are made everywhere: one definition, not one in every file that makes them.
+  Attrs(const Attrs&);
+  Attrs(Attrs&&) noexcept;
+  Attrs& operator=(const Attrs&);
+  Attrs& operator=(Attrs&&) noexcept;
+  ~Attrs();
 
   const Attr* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }

@@ -7,6 +7,8 @@
 
 #include "braintrace/ops/registry.h"
 
+namespace attrs_test {
+
 using namespace braintrace;
 
 namespace {
@@ -114,3 +116,5 @@ TEST_CASE("attribute lists differ by name, by value and by length") {
   CHECK(!(a == Attrs{{"n", std::int64_t{1}}, {"o", true}}));
   CHECK(!(a == Attrs{}));
 }
+
+}  // namespace attrs_test

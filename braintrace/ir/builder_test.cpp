@@ -10,6 +10,8 @@
 #include "braintrace/ops/op_list.h"
 #include "braintrace/ops/ops.h"
 
+namespace builder_test {
+
 using namespace braintrace;
 
 namespace {
@@ -257,3 +259,5 @@ TEST_CASE("inline_graph repeats a program on other values") {
   CHECK(message_of([&] { inline_graph(g, {}); }, ErrorKind::value) ==
         "inline_graph: the program has 1 inputs, got 0");
 }
+
+}  // namespace builder_test

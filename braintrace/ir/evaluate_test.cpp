@@ -6,6 +6,8 @@
 #include "braintrace/ops/op_list.h"
 #include "braintrace/ops/registry.h"
 
+namespace evaluate_test {
+
 using namespace braintrace;
 
 TEST_CASE("a program is evaluated node by node") {
@@ -48,3 +50,5 @@ TEST_CASE("eval_op refuses what the op refuses") {
   CHECK_THROWS_WITH_AS(eval_op(add_op, {{array({1}), array({1, 2})}}, {}),
                        "add: operands must have one type, got f32[1], f32[2]", UserError);
 }
+
+}  // namespace evaluate_test

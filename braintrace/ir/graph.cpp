@@ -68,6 +68,14 @@ bool same(const Node& a, const Node& b) {
 
 }  // namespace
 
+Graph::Graph() = default;
+Graph::Graph(GraphParts parts) : p_(std::move(parts)) {}
+Graph::Graph(const Graph&) = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(const Graph&) = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
 std::vector<Type> Graph::types_of(std::span<const ValueId> ids) const {
   std::vector<Type> out;
   out.reserve(ids.size());

@@ -42,8 +42,14 @@ struct GraphParts {
 
 class Graph {
  public:
-  Graph() = default;
-  explicit Graph(GraphParts parts) : p_(std::move(parts)) {}
+  Graph();
+  explicit Graph(GraphParts parts);
+  // Copies are made everywhere: one definition, not one in every file that makes them.
+  Graph(const Graph&);
+  Graph(Graph&&) noexcept;
+  Graph& operator=(const Graph&);
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
 
   std::span<const ValueId> inputs() const { return p_.inputs; }
   std::span<const Node> nodes() const { return p_.nodes; }  // definition before use

@@ -6,6 +6,8 @@
 #include "braintrace/ops/op_list.h"
 #include "braintrace/ops/registry.h"
 
+namespace graph_test {
+
 using namespace braintrace;
 
 namespace {
@@ -227,3 +229,5 @@ TEST_CASE("the report marks the offending node among its neighbours") {
   check_broken(p, "I3", "  %2 = add %0 %1\n> %3 = tanh %3\n");
   check_broken(p, "I3", "at node 1");
 }
+
+}  // namespace graph_test

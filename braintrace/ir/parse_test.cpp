@@ -6,6 +6,8 @@
 
 #include "braintrace/ops/registry.h"
 
+namespace parse_test {
+
 using namespace braintrace;
 
 namespace {
@@ -207,3 +209,5 @@ TEST_CASE("labels of a sub-graph may repeat the outer ones") {
                  "graph, found 'out'"},
                 ErrorKind::type);
 }
+
+}  // namespace parse_test

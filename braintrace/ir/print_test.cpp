@@ -7,6 +7,8 @@
 
 #include "braintrace/ops/registry.h"
 
+namespace print_test {
+
 using namespace braintrace;
 
 namespace {
@@ -202,3 +204,5 @@ TEST_CASE("attributes print in the order of their names") {
   CHECK(print(g) == "in\n%0:f32[] = holder {flag=true, text=\"t\"}\nout %0\n");
   check_round_trip(g);
 }
+
+}  // namespace print_test

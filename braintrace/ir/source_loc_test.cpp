@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace source_loc_test {
+
 using namespace braintrace;
 
 TEST_CASE("a location prints as file name and line, without folders") {
@@ -18,3 +20,5 @@ TEST_CASE("an unknown location is false and prints nothing") {
   CHECK(to_string(SourceLoc(std::source_location())).empty());
   CHECK(SourceLoc("model.cpp", 1));
 }
+
+}  // namespace source_loc_test

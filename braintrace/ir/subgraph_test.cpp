@@ -5,7 +5,7 @@
 
 #include "braintrace/ops/registry.h"
 
-namespace braintrace {
+namespace braintrace::subgraph_test {
 namespace {
 
 const char* const kProgram = R"(
@@ -46,4 +46,4 @@ TEST_CASE("a subgraph that lacks an input is our bug") {
 }
 
 }  // namespace
-}  // namespace braintrace
+}  // namespace braintrace::subgraph_test

@@ -9,6 +9,14 @@
 
 namespace braintrace {
 
+Value::Value() = default;
+Value::Value(Array array) : array_(std::move(array)) {}
+Value::Value(const Value&) = default;
+Value::Value(Value&&) noexcept = default;
+Value& Value::operator=(const Value&) = default;
+Value& Value::operator=(Value&&) noexcept = default;
+Value::~Value() = default;
+
 Value::Value(std::shared_ptr<Builder> builder, ValueId id)
     : builder_(std::move(builder)), id_(id) {}
 

@@ -14,9 +14,15 @@ class Builder;
 
 class Value {
  public:
-  Value() = default;                                // concrete f32 scalar 0
-  Value(Array array) : array_(std::move(array)) {}  // NOLINT: implicit on purpose
+  Value();             // concrete f32 scalar 0
+  Value(Array array);  // NOLINT: implicit on purpose
   Value(std::shared_ptr<Builder> builder, ValueId id);
+  // Copies are made everywhere: one definition, not one in every file that makes them.
+  Value(const Value&);
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
+  ~Value();
 
   bool is_concrete() const { return !builder_; }
   // UserError on a symbolic value: its number exists only when the program runs.

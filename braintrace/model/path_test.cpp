@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+namespace path_test {
+
 using namespace braintrace;
 
 TEST_CASE("a path prints as a Python tuple") {
@@ -25,3 +27,5 @@ TEST_CASE("paths sort by key, list positions by number") {
   CHECK(Path{"a"} < Path{"a", "b"});
   CHECK(Path{"a", "z"} < Path{"b", "a"});
 }
+
+}  // namespace path_test

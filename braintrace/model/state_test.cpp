@@ -5,6 +5,8 @@
 
 #include "braintrace/ops/ops.h"
 
+namespace state_test {
+
 using namespace braintrace;
 
 namespace {
@@ -86,3 +88,5 @@ TEST_CASE(
   r.initialize(rng_key(3), {});
   CHECK(r.next().array() == first);
 }
+
+}  // namespace state_test

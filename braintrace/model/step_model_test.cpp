@@ -7,6 +7,8 @@
 #include "braintrace/ops/ops.h"
 #include "braintrace/run/interpreter.h"
 
+namespace step_model_test {
+
 using namespace braintrace;
 
 namespace {
@@ -209,3 +211,5 @@ TEST_CASE("a name used twice in a module is refused") {
   };
   CHECK_THROWS_WITH_AS(Twice(), doctest::Contains("('h',) is already used"), UserError);
 }
+
+}  // namespace step_model_test

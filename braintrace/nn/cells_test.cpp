@@ -21,7 +21,7 @@
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::cells_test {
 namespace {
 
 using testing::check_module;
@@ -208,4 +208,4 @@ TEST_CASE("cells refuse bad sizes and inputs") {
                        UserError);
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::cells_test

@@ -8,7 +8,7 @@
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::conv_test {
 namespace {
 
 using testing::check_close;
@@ -123,4 +123,4 @@ TEST_CASE("Conv refuses bad arguments") {
                        UserError);
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::conv_test

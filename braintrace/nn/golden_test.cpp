@@ -25,7 +25,7 @@
 #include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::golden_test {
 namespace {
 
 using nlohmann::json;
@@ -191,4 +191,4 @@ TEST_CASE("Conv2d reproduces recorded numbers in f64 and f32") {
   }
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::golden_test

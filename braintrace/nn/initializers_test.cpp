@@ -8,7 +8,7 @@
 
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::initializers_test {
 namespace {
 
 constexpr double sampling_error = 0.03;  // of moments of 20000 draws
@@ -154,4 +154,4 @@ TEST_CASE("two initialisers meet element by element, each with draws of its own"
                        UserError);
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::initializers_test

@@ -9,7 +9,7 @@
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::layer_families_test {
 namespace {
 
 using testing::check_module;
@@ -144,4 +144,4 @@ TEST_CASE("dropping channels of lines and volumes drops whole ones and refuses")
   CHECK(refusal([] { Dropout3d(1.5); }).starts_with("Dropout3d: keep_prob must lie"));
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::layer_families_test

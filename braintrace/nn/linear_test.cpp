@@ -15,7 +15,7 @@
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::linear_test {
 namespace {
 
 using testing::check_close;
@@ -190,4 +190,4 @@ TEST_CASE("Embedding refuses options it does not have, by name") {
   CHECK_THROWS_AS(m(Array::from<std::int32_t>({1}, {4})), UserError);
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::linear_test

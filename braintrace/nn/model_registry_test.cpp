@@ -7,7 +7,7 @@
 
 #include "braintrace/model/step_model.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::model_registry_test {
 namespace {
 
 std::vector<std::string> paths(const std::string& text) {
@@ -221,4 +221,4 @@ TEST_CASE("malformed model texts are refused") {
   }
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::model_registry_test

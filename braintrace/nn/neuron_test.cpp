@@ -26,7 +26,7 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/transforms/jvp.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::neuron_test {
 namespace {
 
 using testing::row;
@@ -377,4 +377,4 @@ TEST_CASE("phi is smooth through zero in value and derivative") {
   }
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::neuron_test

@@ -14,7 +14,7 @@
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::norm_test {
 namespace {
 
 using testing::check_close;
@@ -175,4 +175,4 @@ TEST_CASE("norms and dropout refuse bad arguments") {
                        UserError);
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::norm_test

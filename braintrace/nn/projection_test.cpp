@@ -16,7 +16,7 @@
 #include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::projection_test {
 namespace {
 
 using nlohmann::json;
@@ -250,4 +250,4 @@ TEST_CASE("a second synapse of the same kind needs a label") {
   CHECK_THROWS_AS(AlignPost(neu, nullptr, CUBA(), "none"), UserError);
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::projection_test

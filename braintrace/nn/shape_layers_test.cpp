@@ -13,7 +13,7 @@
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::shape_layers_test {
 namespace {
 
 using testing::check_module;
@@ -146,4 +146,4 @@ TEST_CASE("shape layers and activations refuse bad arguments") {
                        UserError);
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::shape_layers_test

@@ -6,6 +6,8 @@
 #include "braintrace/base/error.h"
 #include "braintrace/nn/model_registry.h"
 
+namespace sized_model_test {
+
 using namespace braintrace;
 
 TEST_CASE("every short name builds a model of the sizes asked for") {
@@ -33,3 +35,5 @@ TEST_CASE("kinds of the registry take the sizes too") {
   init_all_states(*model);
   CHECK(model->update(zeros({3})).shape() == Shape{2});
 }
+
+}  // namespace sized_model_test

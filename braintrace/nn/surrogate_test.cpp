@@ -13,7 +13,7 @@
 #include "braintrace/transforms/jvp.h"
 #include "braintrace/transforms/vjp.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::surrogate_test {
 namespace {
 
 using testing::row;
@@ -113,4 +113,4 @@ TEST_CASE("a NaN potential gives no spike") {
   CHECK(Surrogate()(nan).array() == zeros({1}, DType::f64));
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::surrogate_test

@@ -12,7 +12,7 @@
 #include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace::nn {
+namespace braintrace::nn::synapse_test {
 namespace {
 
 using testing::row;
@@ -110,4 +110,4 @@ TEST_CASE("synapses refuse bad arguments by name") {
   CHECK_THROWS_AS(MgBlock({.beta = 0}), UserError);
 }
 
-}  // namespace braintrace::nn
+}  // namespace braintrace::nn::synapse_test

@@ -19,10 +19,10 @@ struct Magnitude {
   }
 };
 
-void eval(const Kernel& k) { map_number(k, Magnitude{}); }
+void eval_abs(const Kernel& k) { map_number(k, Magnitude{}); }
 
 // dy = sign(x) dx; 0 at 0.
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_abs(const Site& s, std::span<const Tangent> dx) {
   if (!dx[0]) return {std::nullopt};
   return {sign(s.in[0]) * *dx[0]};
 }
@@ -33,10 +33,10 @@ const OpDef abs_op = {
     .name = "abs",
     .traits = Trait::elementwise,
     .infer = same_number,
-    .eval = eval,
+    .eval = eval_abs,
     .lower = micro<MicroOp::abs>,
     .code = "abs($0)",
-    .jvp = jvp,
+    .jvp = jvp_abs,
     .simplify = simplify_idempotent,
 };
 

@@ -17,13 +17,13 @@ struct Plus {
   }
 };
 
-void eval(const Kernel& k) { map2_number(k, Plus{}); }
+void eval_add(const Kernel& k) { map2_number(k, Plus{}); }
 
-std::vector<Tangent> jvp(const Site&, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_add(const Site&, std::span<const Tangent> d) {
   return {sum_tangents(d[0], d[1])};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_add(const Site& s, std::span<const Tangent> ct) {
   return {s.is_linear(0) ? ct[0] : std::nullopt, s.is_linear(1) ? ct[0] : std::nullopt};
 }
 
@@ -34,11 +34,11 @@ const OpDef add_op = {
     .traits = Trait::elementwise | Trait::linear | Trait::commutative,
     .arity = 2,
     .infer = same_number,
-    .eval = eval,
+    .eval = eval_add,
     .lower = micro<MicroOp::add>,
     .code = "$0 + $1",
-    .jvp = jvp,
-    .transpose = transpose,
+    .jvp = jvp_add,
+    .transpose = transpose_add,
     .simplify = simplify_add,
 };
 

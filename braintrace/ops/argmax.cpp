@@ -11,7 +11,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_argmax(std::span<const Type> in, const Attrs& attrs) {
   const std::int64_t axis = axis_attr("argmax", attrs, in[0].rank());
   const std::int64_t n = dim_at(in[0].shape, axis);
   BT_REQUIRE_KIND(is_float(in[0].dtype) || in[0].dtype == DType::i32, ErrorKind::type,
@@ -22,7 +22,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {{DType::i32, removed(in[0].shape, axis)}};
 }
 
-void eval(const Kernel& k) {
+void eval_argmax(const Kernel& k) {
   const AxisSplit s = split_at(k.in[0].shape(), k.attrs.integer("axis"));
   auto* y = k.out[0].mutable_data<std::int32_t>();
   visit_dtype(k.in[0].dtype(), [&]<class T>(T) {
@@ -38,12 +38,12 @@ void eval(const Kernel& k) {
   });
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_argmax(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t a = s.attrs.integer("axis"), b = *axes[0];
   return {{argmax(s.in[0], behind(a, b))}, {a < b ? b - 1 : b}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_argmax(const Signature& s) {
   InputFlow f = identity_flow(s.in[0].rank());
   f.axes.erase(f.axes.begin() + s.attrs.integer("axis"));
   return {{{f}}};
@@ -55,11 +55,11 @@ const OpDef argmax_op = {
     .name = "argmax",
     .traits = Trait::no_tangent,
     .attrs = {{"axis", AttrKind::integer}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_argmax,
+    .eval = eval_argmax,
     .code = "argmax($0, {axis})",
-    .batch = batch,
-    .positions = positions,
+    .batch = batch_argmax,
+    .positions = positions_argmax,
 };
 
 Value argmax(Arg x, std::int64_t axis) {

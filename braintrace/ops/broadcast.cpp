@@ -9,7 +9,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_broadcast(std::span<const Type> in, const Attrs& attrs) {
   const Shape& shape = attrs.ints("shape");
   check_shape("broadcast", shape);
   BT_REQUIRE(broadcasts_to(in[0].shape, shape),
@@ -18,7 +18,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {{in[0].dtype, shape}};
 }
 
-void eval(const Kernel& k) {
+void eval_broadcast(const Kernel& k) {
   k.out[0] = k.in[0].broadcast_to(k.attrs.ints("shape")).contiguous();
 }
 
@@ -28,11 +28,11 @@ Ints in_axes(std::int64_t in_rank, std::int64_t out_rank) {
   return axes;
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_broadcast(const Signature& s) {
   return lowering::Broadcast{in_axes(s.in[0].rank(), s.out[0].rank())};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_broadcast(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   const Shape from = s.in[0].shape();
   const Shape& to = s.attrs.ints("shape");
@@ -45,7 +45,7 @@ std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
 }
 
 // The batch axis moves to the front; new axes open behind it.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_broadcast(const Site& s, std::span<const BatchAxis> axes) {
   const Shape& target = s.attrs.ints("shape");
   Shape from = s.in[0].shape();
   const std::int64_t n = from[static_cast<std::size_t>(*axes[0])];
@@ -61,7 +61,7 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return {{broadcast_to(reshape(transpose(s.in[0], perm), padded), shape)}, {0}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_broadcast(const Signature& s) {
   const Shape& from = s.in[0].shape;
   const Shape& to = s.out[0].shape;
   const std::size_t lead = to.size() - from.size();
@@ -80,13 +80,13 @@ const OpDef broadcast_op = {
     .name = "broadcast",
     .traits = Trait::linear,
     .attrs = {{"shape", AttrKind::ints}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_broadcast,
+    .eval = eval_broadcast,
+    .lower = lower_broadcast,
     .code = "broadcast($0, {shape})",
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_broadcast,
+    .batch = batch_broadcast,
+    .positions = positions_broadcast,
     .simplify = simplify_broadcast,
 };
 

@@ -67,8 +67,9 @@ Values placeholders(const Graph& g) {
 }
 
 // What the nodes that depend on tangents read from the others, literals excepted.
-std::vector<ValueId> residuals_of(const Graph& g, const std::vector<bool>& linear,
-                                  std::span<const ValueId> tangent_outputs) {
+std::vector<ValueId> residuals_of_calculus(const Graph& g,
+                                           const std::vector<bool>& linear,
+                                           std::span<const ValueId> tangent_outputs) {
   std::vector<bool> live(g.num_values(), false), known(g.num_values(), false);
   for (const Node& n : g.nodes())
     if (literal(n)) known[n.outputs[0].index] = true;
@@ -243,7 +244,7 @@ Linearized linearize(const Graph& g, const std::vector<bool>& active) {
   const auto primal_out = both.outputs().first(r.outs.size());
   const auto tangent_out = both.outputs().subspan(r.outs.size());
   const std::vector<ValueId> residuals =
-      residuals_of(both, depends_on(both, tangent_in), tangent_out);
+      residuals_of_calculus(both, depends_on(both, tangent_in), tangent_out);
 
   std::vector<ValueId> ids(primal_out.begin(), primal_out.end());
   ids.insert(ids.end(), residuals.begin(), residuals.end());

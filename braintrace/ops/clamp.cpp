@@ -6,7 +6,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_clamp(const Kernel& k) {
   visit_dtype(k.out[0].dtype(), [&]<class T>(T) {
     const T* x = k.in[0].data<T>();
     const T* low = k.in[1].data<T>();
@@ -26,7 +26,7 @@ Tangent where(const Value& condition, const Tangent& t) {
 }
 
 // Strictly inside, x decides; strictly outside, the bound does; on a bound nobody.
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_clamp(const Site& s, std::span<const Tangent> d) {
   const Value x = s.in[0], low = s.in[1], high = s.in[2];
   Tangent dy;
   if (d[0]) dy = where(logical_and(x > low, x < high), d[0]);
@@ -42,10 +42,10 @@ const OpDef clamp_op = {
     .traits = Trait::elementwise,
     .arity = 3,
     .infer = same_number,
-    .eval = eval,
+    .eval = eval_clamp,
     .lower = micro<MicroOp::clamp>,
     .code = "clamp($0, $1, $2)",
-    .jvp = jvp,
+    .jvp = jvp_clamp,
 };
 
 Value clamp(Arg x, Arg low, Arg high) { return elementwise(clamp_op, {x, low, high}); }

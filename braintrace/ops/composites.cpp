@@ -18,7 +18,7 @@ Value full_like(const Value& x, double number) {
   return broadcast_to(trace->constant(scalar(number, t.dtype)), t.shape);
 }
 
-Value as_float(const Arg& x) {
+Value as_float_composites(const Arg& x) {
   const Value v = settle(x);
   return is_float(v.dtype()) ? v : astype(v, DType::f32);
 }
@@ -47,7 +47,7 @@ Value relu(Arg x) {
 }
 
 Value mean(Arg x, ReduceOptions options) {
-  const Value v = as_float(x);
+  const Value v = as_float_composites(x);
   Ints axes = normalize_axes("mean", options.axes, v.rank());
   if (axes.empty()) axes = iota_ints(v.rank());
   double count = 1;
@@ -59,26 +59,26 @@ Value mean(Arg x, ReduceOptions options) {
 Value layer_norm(Arg x, const Ints& axes, double epsilon) {
   BT_REQUIRE(epsilon >= 0,
              fmt::format("layer_norm: epsilon must not be negative, got {}", epsilon));
-  const Value v = as_float(x);
+  const Value v = as_float_composites(x);
   const Value centred = v - mean(v, {.axes = axes, .keepdims = true});
   const Value variance = mean(centred * centred, {.axes = axes, .keepdims = true});
   return centred * rsqrt(variance + epsilon);
 }
 
 Value softmax(Arg x, std::int64_t axis) {
-  const Value v = as_float(x);
+  const Value v = as_float_composites(x);
   const Value e = exp(v - shift(v, axis));
   return e / sum(e, {.axes = {axis}, .keepdims = true});
 }
 
 Value log_softmax(Arg x, std::int64_t axis) {
-  const Value v = as_float(x);
+  const Value v = as_float_composites(x);
   const Value shifted = v - shift(v, axis);
   return shifted - log(sum(exp(shifted), {.axes = {axis}, .keepdims = true}));
 }
 
 Value logsumexp(Arg x, std::int64_t axis) {
-  const Value v = as_float(x);
+  const Value v = as_float_composites(x);
   const Value m = shift(v, axis);
   return log(sum(exp(v - m), {.axes = {axis}})) + squeeze(m, axis);
 }

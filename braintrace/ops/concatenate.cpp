@@ -13,7 +13,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_concatenate(std::span<const Type> in, const Attrs& attrs) {
   BT_REQUIRE(!in.empty(), "concatenate: needs at least one part");
   const std::int64_t axis = axis_attr("concatenate", attrs, in[0].rank());
   Type out = in[0];
@@ -31,7 +31,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {out};
 }
 
-void eval(const Kernel& k) {
+void eval_concatenate(const Kernel& k) {
   const std::int64_t axis = k.attrs.integer("axis");
   const AxisSplit all = split_at(k.out[0].shape(), axis);
   const std::size_t row = static_cast<std::size_t>(all.inner) * size_of(k.out[0].dtype());
@@ -47,11 +47,11 @@ void eval(const Kernel& k) {
   }
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_concatenate(const Signature& s) {
   return lowering::Concatenate{s.attrs.integer("axis")};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_concatenate(const Site& s, std::span<const Tangent> ct) {
   std::vector<Tangent> out(s.in.size());
   if (!ct[0]) return out;
   const std::int64_t axis = s.attrs.integer("axis");
@@ -64,7 +64,7 @@ std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
   return out;
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_concatenate(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t n = batch_size(s.in, axes);
   Values parts;
   for (std::size_t i = 0; i < s.in.size(); ++i)
@@ -72,7 +72,7 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return {{concat(parts, s.attrs.integer("axis") + 1)}, {0}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_concatenate(const Signature& s) {
   const std::int64_t axis = s.attrs.integer("axis");
   PositionMap map;
   std::int64_t offset = 0;
@@ -93,13 +93,13 @@ const OpDef concatenate_op = {
     .traits = Trait::linear,
     .arity = kVariadic,
     .attrs = {{"axis", AttrKind::integer}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_concatenate,
+    .eval = eval_concatenate,
+    .lower = lower_concatenate,
     .code = "concatenate({axis}, $*)",
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_concatenate,
+    .batch = batch_concatenate,
+    .positions = positions_concatenate,
     .simplify = simplify_single_input,
 };
 

@@ -27,7 +27,7 @@ Values emit_cond(Branches b, Values inputs, SourceLoc loc) {
               {{"false_branch", b.if_false}, {"true_branch", b.if_true}}, loc);
 }
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_cond(std::span<const Type> in, const Attrs& attrs) {
   const Type predicate{DType::boolean, {}};
   BT_REQUIRE(!in.empty(), "cond: needs a predicate");
   require_types("cond", "predicate", std::span(&predicate, 1), in.first(1));
@@ -39,14 +39,14 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return b.if_true->output_types();
 }
 
-void eval(const Kernel& k) {
+void eval_cond(const Kernel& k) {
   const Branches b = branches(k.attrs);
   const Graph& chosen = k.in[0].item() != 0 ? *b.if_true : *b.if_false;
   const std::vector<Array> out = eval_graph(chosen, k.in.subspan(1));
   for (std::size_t i = 0; i < out.size(); ++i) k.out[i] = out[i].contiguous();
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_cond(const Signature& s) {
   const Branches b = branches(s.attrs);
   return lowering::Cond{b.if_true, b.if_false};
 }
@@ -58,7 +58,7 @@ struct Residuals {
   std::vector<Type> computed;           // types of the others
 };
 
-Residuals residuals_of(const Linearized& lin) {
+Residuals residuals_of_cond(const Linearized& lin) {
   Residuals r;
   for (ValueId v : lin.primal.outputs().last(lin.num_residuals)) {
     const bool is_operand = v.index < lin.primal.inputs().size();
@@ -120,11 +120,11 @@ GraphPtr linear_branch(const Linearized& lin, const Residuals& r,
   });
 }
 
-RegionJvp jvp_region(const Site& s, std::span<const Tangent> tangents) {
+RegionJvp jvp_region_cond(const Site& s, std::span<const Tangent> tangents) {
   const Branches b = branches(s.attrs);
   const std::vector<bool> active = present(tangents.subspan(1));
   const Linearized t = linearize(*b.if_true, active), f = linearize(*b.if_false, active);
-  const Residuals rt = residuals_of(t), rf = residuals_of(f);
+  const Residuals rt = residuals_of_cond(t), rf = residuals_of_cond(f);
   const std::size_t n = t.active_out.size();
   std::vector<bool> moves(n);
   for (std::size_t i = 0; i < n; ++i) moves[i] = t.active_out[i] || f.active_out[i];
@@ -162,7 +162,7 @@ std::vector<Tangent> pull_branch(const Graph& branch, const std::vector<bool>& l
   return transpose_values(branch, linear, inputs, ct);
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_cond(const Site& s, std::span<const Tangent> ct) {
   const Branches b = branches(s.attrs);
   std::vector<bool> linear;
   Values in = {s.in[0]};
@@ -218,7 +218,7 @@ Values lane_operands(const Site& s, std::span<const BatchAxis> axes, const Value
 }
 
 // A predicate per lane: both branches run, each lane keeps its own.
-BatchResult batch_both(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_both_cond(const Site& s, std::span<const BatchAxis> axes) {
   const Branches b = branches(s.attrs);
   const std::int64_t size = batch_size(s.in, axes);
   std::vector<BatchAxis> front;
@@ -238,8 +238,8 @@ BatchResult batch_both(const Site& s, std::span<const BatchAxis> axes) {
   return result;
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
-  if (axes[0]) return batch_both(s, axes);
+BatchResult batch_cond(const Site& s, std::span<const BatchAxis> axes) {
+  if (axes[0]) return batch_both_cond(s, axes);
   const Branches b = branches(s.attrs);
   const std::int64_t size = batch_size(s.in, axes);
   std::vector<Type> types = types_of(s.in);
@@ -287,13 +287,13 @@ const OpDef cond_op = {
     .traits = Trait::region,
     .arity = kVariadic,
     .attrs = {{"false_branch", AttrKind::graph}, {"true_branch", AttrKind::graph}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_cond,
+    .eval = eval_cond,
+    .lower = lower_cond,
     .code = "cond($0, {true_branch}, {false_branch}, $*)",
-    .jvp_region = jvp_region,
-    .transpose = transpose,
-    .batch = batch,
+    .jvp_region = jvp_region_cond,
+    .transpose = transpose_cond,
+    .batch = batch_cond,
     .to_select = cond_to_select,
 };
 

@@ -13,7 +13,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_conv(std::span<const Type> in, const Attrs& attrs) {
   check_etp_inputs("conv", in, 2);
   check_hooks("conv", attrs);
   const Type y = conv_type("conv", in[0], in[1], geometry_of(attrs));
@@ -29,7 +29,7 @@ void add_along_last(const Array& bias, Array& y) {
   for (std::int64_t i = 0, size = y.size(); i < size; ++i) p[i] += b[i % n];
 }
 
-void eval(const Kernel& k) {
+void eval_conv(const Kernel& k) {
   run_conv(k.in[0], k.in[1], geometry_of(k.attrs), k.out[0]);
   if (k.in.size() < 3) return;
   if (k.out[0].dtype() == DType::f64) return add_along_last<double>(k.in[2], k.out[0]);
@@ -45,22 +45,22 @@ Value as_images(const Value& x, std::int64_t spatial) {
   return reshape(x, shape);
 }
 
-Value plain(const Value& x, const Value& kernel, const Site& s, const Shape& y) {
+Value plain_conv(const Value& x, const Value& kernel, const Site& s, const Shape& y) {
   return reshape(
       conv_general(as_images(x, kernel.rank() - 2), kernel, geometry_of(s.attrs)), y);
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_conv(const Site& s, std::span<const Tangent> d) {
   const Shape y = s.out[0].shape();
   std::vector<Tangent> parts(3);
-  if (d[0]) parts[0] = plain(*d[0], s.in[1], s, y);
-  if (d[1]) parts[1] = plain(s.in[0], *d[1], s, y);
+  if (d[0]) parts[0] = plain_conv(*d[0], s.in[1], s, y);
+  if (d[1]) parts[1] = plain_conv(s.in[0], *d[1], s, y);
   if (d.size() > 2) parts[2] = bias_tangent(d[2], s.out[0].type());
   return {sum_of(parts)};
 }
 
 // With a kernel per lane: plain convolutions, the other leading axes as one.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_conv(const Site& s, std::span<const BatchAxis> axes) {
   if (only_x_batched(axes)) return batch_leading(s, axes);
   const Lane x = fronted(lane(s, axes, 0)), kernel = fronted(lane(s, axes, 1));
   const std::int64_t spatial = kernel.value.rank() - 2 - (kernel.axis ? 1 : 0);
@@ -82,7 +82,7 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return as_result(y);
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_conv(const Signature& s) {
   const std::int64_t spatial = s.in[1].rank() - 2, lead = s.in[0].rank() - spatial - 1;
   InputFlow x = identity_flow(lead), kernel;
   kernel.axes.assign(static_cast<std::size_t>(lead), {Flow::fresh, -1});
@@ -97,18 +97,18 @@ PositionMap positions(const Signature& s) {
   return map;
 }
 
-Lowering lower(const Signature& s) { return lowering::Conv{geometry_of(s.attrs)}; }
+Lowering lower_conv(const Signature& s) { return lowering::Conv{geometry_of(s.attrs)}; }
 
 // ---- eligibility ----
 
-Type trace(const Signature& s, int slot) {
+Type trace_conv(const Signature& s, int slot) {
   Type t = s.out[0];
   const Shape& kernel = s.in[1].shape;
   if (slot == 0) t.shape.insert(t.shape.end() - 1, kernel.begin(), kernel.end() - 1);
   return t;
 }
 
-Anchor anchor(const Signature& s, int slot) {
+Anchor anchor_conv(const Signature& s, int slot) {
   Anchor a = same_anchor(s.out[0].rank());
   const auto inner = static_cast<std::size_t>(s.in[1].rank() - 1);
   if (slot == 0) a.insert(a.end() - 1, inner, AnchorAxis{-1, {}});
@@ -116,8 +116,8 @@ Anchor anchor(const Signature& s, int slot) {
 }
 
 // One spatial axis list, framed by `lead` and one channel entry.
-Ints framed(std::int64_t lead, std::int64_t filler, const Ints& spatial,
-            std::int64_t channel) {
+Ints framed_conv(std::int64_t lead, std::int64_t filler, const Ints& spatial,
+                 std::int64_t channel) {
   Ints v(static_cast<std::size_t>(lead), filler);
   v.insert(v.end(), spatial.begin(), spatial.end());
   v.push_back(channel);
@@ -135,11 +135,11 @@ Value patches(const Value& x, const Shape& kernel, const Shape& y,
   Ints low = g.pad_low, high = g.pad_high;
   for (Ints* side : {&low, &high})
     for (std::int64_t& p : *side) p = std::max<std::int64_t>(p, 0);
-  const Value padded = pad(x, framed(lead, 0, low, 0), framed(lead, 0, high, 0), 0,
-                           framed(lead, 0, holes, 0));
+  const Value padded = pad(x, framed_conv(lead, 0, low, 0), framed_conv(lead, 0, high, 0),
+                           0, framed_conv(lead, 0, holes, 0));
   Shape size = y;
   size.back() = x.dim(-1);
-  const Ints step = framed(lead, 1, g.strides, 1);
+  const Ints step = framed_conv(lead, 1, g.strides, 1);
   const Shape window(kernel.begin(), kernel.begin() + spatial);
   Values parts;
   Ints at(window.size());
@@ -147,7 +147,7 @@ Value patches(const Value& x, const Shape& kernel, const Shape& y,
     std::int64_t rest = i;
     for (std::size_t a = window.size(); a-- > 0; rest /= window[a])
       at[a] = rest % window[a] * g.kernel_dilation[a] + low[a] - g.pad_low[a];
-    parts.push_back(slice(padded, framed(lead, 0, at, 0), size, step));
+    parts.push_back(slice(padded, framed_conv(lead, 0, at, 0), size, step));
   }
   Shape shape(y.begin(), y.end() - 1);
   shape.insert(shape.end(), window.begin(), window.end());
@@ -155,7 +155,7 @@ Value patches(const Value& x, const Shape& kernel, const Shape& y,
   return reshape(stack(parts, lead + spatial), shape);
 }
 
-Value instant(const Site& s, int slot, const Value& df) {
+Value instant_conv(const Site& s, int slot, const Value& df) {
   if (slot != 0) return df;
   const ConvGeometry g = geometry_of(s.attrs);
   const Shape kernel = s.in[1].shape(), y = df.shape();
@@ -179,15 +179,15 @@ Value instant(const Site& s, int slot, const Value& df) {
       result);
 }
 
-std::string_view reference_name(const Signature&) { return "etp_conv"; }
+std::string_view reference_name_conv(const Signature&) { return "etp_conv"; }
 
-const EtpRule rule = {
+const EtpRule rule_conv = {
     .x = 0,
     .weights = weight_and_bias,
-    .trace = trace,
-    .anchor = anchor,
-    .instant = instant,
-    .reference_name = reference_name,
+    .trace = trace_conv,
+    .anchor = anchor_conv,
+    .instant = instant_conv,
+    .reference_name = reference_name_conv,
 };
 
 }  // namespace
@@ -202,16 +202,16 @@ const OpDef conv_op = {
               {"pad_high", AttrKind::ints},
               {"pad_low", AttrKind::ints},
               {"strides", AttrKind::ints}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_conv,
+    .eval = eval_conv,
+    .lower = lower_conv,
     .code =
         "conv($*, {strides}, {pad_low}, {pad_high}, {input_dilation}, "
         "{kernel_dilation}, {groups})",
-    .jvp = jvp,
-    .batch = batch,
-    .positions = positions,
-    .etp = &rule,
+    .jvp = jvp_conv,
+    .batch = batch_conv,
+    .positions = positions_conv,
+    .etp = &rule_conv,
 };
 
 Value conv(Arg x, Arg kernel, const ConvGeometry& geometry, const Tangent& bias,

@@ -13,7 +13,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_conv_general(std::span<const Type> in, const Attrs& attrs) {
   const Type y = conv_type("conv_general", in[0], in[1], geometry_of(attrs));
   BT_REQUIRE(in[0].rank() == in[1].rank(),
              fmt::format("conv_general: x must be [n, *spatial, channels] for kernel {}, "
@@ -22,9 +22,13 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {y};
 }
 
-void eval(const Kernel& k) { run_conv(k.in[0], k.in[1], geometry_of(k.attrs), k.out[0]); }
+void eval_conv_general(const Kernel& k) {
+  run_conv(k.in[0], k.in[1], geometry_of(k.attrs), k.out[0]);
+}
 
-Lowering lower(const Signature& s) { return lowering::Conv{geometry_of(s.attrs)}; }
+Lowering lower_conv_general(const Signature& s) {
+  return lowering::Conv{geometry_of(s.attrs)};
+}
 
 // v with axis `axis` split into two of the given sizes.
 Value split_axis(const Value& v, std::int64_t axis, std::int64_t outer,
@@ -100,7 +104,7 @@ Value kernel_cotangent(const Value& ct, const Value& x, const Type& kernel,
   return concat(parts, -1);
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_conv_general(const Site& s, std::span<const Tangent> ct) {
   std::vector<Tangent> result(2);
   if (!ct[0]) return result;
   const ConvGeometry g = geometry_of(s.attrs);
@@ -131,7 +135,8 @@ BatchResult batch_kernel(const Site& s, std::int64_t axis) {
 }
 
 // Lanes of both are groups of their own.
-BatchResult batch_both(const Site& s, std::int64_t x_axis, std::int64_t kernel_axis) {
+BatchResult batch_both_conv_general(const Site& s, std::int64_t x_axis,
+                                    std::int64_t kernel_axis) {
   ConvGeometry g = geometry_of(s.attrs);
   const Value x = move_to_front(s.in[0], x_axis), k = move_to_front(s.in[1], kernel_axis);
   const std::int64_t lanes = x.dim(0), last = x.rank() - 2;
@@ -151,12 +156,12 @@ BatchResult batch_both(const Site& s, std::int64_t x_axis, std::int64_t kernel_a
   return {{move_axis(split_axis(y, last, lanes, k.dim(-1)), last, 0)}, {0}};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
-  if (axes[0] && axes[1]) return batch_both(s, *axes[0], *axes[1]);
+BatchResult batch_conv_general(const Site& s, std::span<const BatchAxis> axes) {
+  if (axes[0] && axes[1]) return batch_both_conv_general(s, *axes[0], *axes[1]);
   return axes[0] ? batch_x(s, *axes[0]) : batch_kernel(s, *axes[1]);
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_conv_general(const Signature& s) {
   InputFlow x, kernel;
   const std::int64_t last = s.in[0].rank() - 1;
   x.axes.push_back({Flow::same, 0});
@@ -181,16 +186,16 @@ const OpDef conv_general_op = {
               {"pad_high", AttrKind::ints},
               {"pad_low", AttrKind::ints},
               {"strides", AttrKind::ints}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_conv_general,
+    .eval = eval_conv_general,
+    .lower = lower_conv_general,
     .code =
         "conv_general($0, $1, {strides}, {pad_low}, {pad_high}, {input_dilation}, "
         "{kernel_dilation}, {groups})",
     .jvp = product_jvp,
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_conv_general,
+    .batch = batch_conv_general,
+    .positions = positions_conv_general,
 };
 
 Value conv_general(Arg x, Arg kernel, const ConvGeometry& geometry) {

@@ -98,8 +98,9 @@ struct Sizes {
 
 // acc[o] = sum of x[.., c] k[.., c, o] over the meetings of one output position.
 template <class T>
-void accumulate(const T* x, const T* kernel, const std::vector<Meeting>& met,
-                const Sizes& z, std::vector<double>& acc) {
+void accumulate_conv_geometry(const T* x, const T* kernel,
+                              const std::vector<Meeting>& met, const Sizes& z,
+                              std::vector<double>& acc) {
   const std::int64_t c = z.channels / z.groups, o = z.outputs / z.groups;
   std::fill(acc.begin(), acc.end(), 0.0);
   for (const Meeting& m : met) {
@@ -129,8 +130,8 @@ void convolve(const Array& x, const Array& kernel, const ConvGeometry& g, Array&
   do {
     const std::vector<Meeting> met = meetings(g, in, window, p);
     for (std::int64_t n = 0; n < lead; ++n) {
-      accumulate(x.data<T>() + n * z.spatial_in * z.channels, kernel.data<T>(), met, z,
-                 acc);
+      accumulate_conv_geometry(x.data<T>() + n * z.spatial_in * z.channels,
+                               kernel.data<T>(), met, z, acc);
       T* to = out + (n * num_positions + at) * z.outputs;
       for (std::size_t o = 0; o < acc.size(); ++o) to[o] = static_cast<T>(acc[o]);
     }

@@ -7,23 +7,23 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_convert(std::span<const Type> in, const Attrs& attrs) {
   return {{attrs.dtype("dtype"), in[0].shape}};
 }
 
-void eval(const Kernel& k) { k.out[0] = k.in[0].astype(k.attrs.dtype("dtype")); }
+void eval_convert(const Kernel& k) { k.out[0] = k.in[0].astype(k.attrs.dtype("dtype")); }
 
 // Between floats the conversion is the identity; through integers nothing flows.
 bool differentiable(const Site& s) {
   return is_float(s.in[0].dtype()) && is_float(s.attrs.dtype("dtype"));
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_convert(const Site& s, std::span<const Tangent> dx) {
   if (!dx[0] || !differentiable(s)) return {std::nullopt};
   return {astype(*dx[0], s.attrs.dtype("dtype"))};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_convert(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   return {astype(*ct[0], s.in[0].dtype())};
 }
@@ -34,12 +34,12 @@ const OpDef convert_op = {
     .name = "convert",
     .traits = Trait::elementwise | Trait::linear,
     .attrs = {{"dtype", AttrKind::dtype}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_convert,
+    .eval = eval_convert,
     .lower = micro<MicroOp::convert>,
     .code = "convert<{dtype}>($0)",
-    .jvp = jvp,
-    .transpose = transpose,
+    .jvp = jvp_convert,
+    .transpose = transpose_convert,
     .simplify = simplify_convert,
 };
 

@@ -6,9 +6,9 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) { k.out[0] = k.in[0]; }
+void eval_copy(const Kernel& k) { k.out[0] = k.in[0]; }
 
-std::vector<Tangent> transpose(const Site&, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_copy(const Site&, std::span<const Tangent> ct) {
   return {ct[0]};
 }
 
@@ -18,10 +18,10 @@ const OpDef copy_op = {
     .name = "copy",
     .traits = Trait::elementwise | Trait::linear,
     .infer = same_type,
-    .eval = eval,
+    .eval = eval_copy,
     .lower = micro<MicroOp::copy>,
     .code = "$0",
-    .transpose = transpose,
+    .transpose = transpose_copy,
 };
 
 Value copy(Arg x) { return emit1(copy_op, {settle(x)}, {}, x.loc); }

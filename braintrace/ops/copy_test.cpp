@@ -3,6 +3,8 @@
 
 #include "braintrace/testing/check_op.h"
 
+namespace copy_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -12,3 +14,5 @@ TEST_CASE("copy") {
             .inputs = {uniform({3, 4}, -2, 2)},
             .expect = {{{array({1, -2}, DType::f64)}, {array({1, -2}, DType::f64)}}}});
 }
+
+}  // namespace copy_test

@@ -6,9 +6,9 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) { map_math(k, SimdFn::cos); }
+void eval_cos(const Kernel& k) { map_math(k, SimdFn::cos); }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_cos(const Site& s, std::span<const Tangent> dx) {
   return scaled(dx[0], -sin(s.in[0]));
 }
 
@@ -18,10 +18,10 @@ const OpDef cos_op = {
     .name = "cos",
     .traits = Trait::elementwise,
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_cos,
     .lower = micro<MicroOp::cos>,
     .code = "cos($0)",
-    .jvp = jvp,
+    .jvp = jvp_cos,
 };
 
 Value cos(Arg x) { return elementwise_float(cos_op, {x}); }

@@ -10,7 +10,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_cumsum(std::span<const Type> in, const Attrs& attrs) {
   axis_attr("cumsum", attrs, in[0].rank());
   BT_REQUIRE_KIND(is_float(in[0].dtype) || in[0].dtype == DType::i32, ErrorKind::type,
                   fmt::format("cumsum: needs f32, f64 or i32, got {}", to_string(in[0])));
@@ -18,7 +18,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
 }
 
 template <class T, class Acc>
-void accumulate(const Kernel& k) {
+void accumulate_cumsum(const Kernel& k) {
   const AxisSplit s = split_at(k.in[0].shape(), k.attrs.integer("axis"));
   const bool reverse = k.attrs.flag("reverse");
   const T* x = k.in[0].data<T>();
@@ -34,23 +34,24 @@ void accumulate(const Kernel& k) {
   }
 }
 
-void eval(const Kernel& k) {
-  if (k.out[0].dtype() == DType::i32) return accumulate<std::int32_t, std::uint32_t>(k);
-  if (k.out[0].dtype() == DType::f64) return accumulate<double, double>(k);
-  accumulate<float, double>(k);
+void eval_cumsum(const Kernel& k) {
+  if (k.out[0].dtype() == DType::i32)
+    return accumulate_cumsum<std::int32_t, std::uint32_t>(k);
+  if (k.out[0].dtype() == DType::f64) return accumulate_cumsum<double, double>(k);
+  accumulate_cumsum<float, double>(k);
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_cumsum(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   return {cumsum(*ct[0], s.attrs.integer("axis"), !s.attrs.flag("reverse"))};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_cumsum(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t axis = behind(s.attrs.integer("axis"), *axes[0]);
   return {{cumsum(s.in[0], axis, s.attrs.flag("reverse"))}, {axes[0]}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_cumsum(const Signature& s) {
   const std::int64_t axis = s.attrs.integer("axis");
   InputFlow f = identity_flow(s.in[0].rank());
   if (dim_at(s.in[0].shape, axis) > 1)
@@ -64,12 +65,12 @@ const OpDef cumsum_op = {
     .name = "cumsum",
     .traits = Trait::linear,
     .attrs = {{"axis", AttrKind::integer}, {"reverse", AttrKind::boolean}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_cumsum,
+    .eval = eval_cumsum,
     .code = "cumsum($0, {axis}, {reverse})",
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_cumsum,
+    .batch = batch_cumsum,
+    .positions = positions_cumsum,
 };
 
 Value cumsum(Arg x, std::int64_t axis, bool reverse) {

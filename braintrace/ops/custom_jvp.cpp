@@ -22,7 +22,7 @@ std::vector<Type> floats_of(std::span<const Type> types) {
   return floats;
 }
 
-std::string list(std::span<const Type> types) {
+std::string list_custom_jvp(std::span<const Type> types) {
   std::string text;
   for (const Type& t : types) text += (text.empty() ? "" : ", ") + to_string(t);
   return "(" + text + ")";
@@ -30,9 +30,10 @@ std::string list(std::span<const Type> types) {
 
 void require_types(std::string_view what, std::span<const Type> want,
                    std::span<const Type> got) {
-  BT_REQUIRE_KIND(
-      std::equal(want.begin(), want.end(), got.begin(), got.end()), ErrorKind::type,
-      fmt::format("custom_jvp: {} must be {}, got {}", what, list(want), list(got)));
+  BT_REQUIRE_KIND(std::equal(want.begin(), want.end(), got.begin(), got.end()),
+                  ErrorKind::type,
+                  fmt::format("custom_jvp: {} must be {}, got {}", what,
+                              list_custom_jvp(want), list_custom_jvp(got)));
 }
 
 // How a value depends on the inputs: not, on inputs of another shape, or position by
@@ -67,14 +68,14 @@ void require_elementwise(std::string_view what, const Graph& g) {
   for (const Type& t : g.output_types())
     BT_REQUIRE(t.shape == shape,
                fmt::format("custom_jvp: declared elementwise, but outputs of {} are {}",
-                           what, list(g.output_types())));
+                           what, list_custom_jvp(g.output_types())));
   const Node* n = mixing_node(g, shape);
   BT_REQUIRE(!n, fmt::format("custom_jvp: declared elementwise, but {} moves values "
                              "between positions in '{}'",
                              what, n->op->name));
 }
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_custom_jvp(std::span<const Type> in, const Attrs& attrs) {
   const Graph& primal = *attrs.graph("primal");
   const Graph& jvp = *attrs.graph("jvp");
   require_types("inputs of primal", in, primal.input_types());
@@ -91,14 +92,14 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return out;
 }
 
-void eval(const Kernel& k) {
+void eval_custom_jvp(const Kernel& k) {
   std::vector<Array> out = eval_graph(*k.attrs.graph("primal"), k.in);
   for (std::size_t i = 0; i < out.size(); ++i) k.out[i] = out[i].contiguous();
 }
 
-Lowering lower(const Signature&) { return lowering::Region{}; }
+Lowering lower_custom_jvp(const Signature&) { return lowering::Region{}; }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_custom_jvp(const Site& s, std::span<const Tangent> d) {
   std::vector<Tangent> out(s.out.size());
   if (std::none_of(d.begin(), d.end(), [](const Tangent& t) { return t.has_value(); }))
     return out;
@@ -120,7 +121,7 @@ InputFlow flow(const Type& in, const Type& out) {
   return f;
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_custom_jvp(const Signature& s) {
   const bool local = s.attrs.flag("elementwise");
   PositionMap map;
   for (const Type& in : s.in) {
@@ -143,7 +144,7 @@ Graph batched(const Graph& g, std::span<const Type> types,
 
 // Both sub-graphs get the lanes inside. An elementwise function keeps one shape for all
 // inputs that had it, so that it may stay elementwise.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_custom_jvp(const Site& s, std::span<const BatchAxis> axes) {
   const Graph& primal = *s.attrs.graph("primal");
   const std::int64_t size = batch_size(s.in, axes);
   const Shape shape = primal.type(primal.outputs()[0]).shape;
@@ -176,7 +177,7 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return r;
 }
 
-Rewrite inline_body(const Site& s) {
+Rewrite inline_body_custom_jvp(const Site& s) {
   return inline_graph(*s.attrs.graph("primal"), s.in);
 }
 
@@ -187,7 +188,7 @@ struct Traced {
   Values captured;
 };
 
-Traced trace(const ValuesFn& f, std::span<const Type> types) {
+Traced trace_custom_jvp(const ValuesFn& f, std::span<const Type> types) {
   const std::shared_ptr<Builder> builder = Builder::create();
   Values in;
   for (const Type& t : types) in.push_back(builder->input(t));
@@ -227,14 +228,14 @@ const OpDef custom_jvp_op = {
     .attrs = {{"primal", AttrKind::graph},
               {"jvp", AttrKind::graph},
               {"elementwise", AttrKind::boolean}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_custom_jvp,
+    .eval = eval_custom_jvp,
+    .lower = lower_custom_jvp,
     .code = "custom_jvp({primal}, {jvp}, $*)",
-    .jvp = jvp,
-    .batch = batch,
-    .positions = positions,
-    .inline_body = inline_body,
+    .jvp = jvp_custom_jvp,
+    .batch = batch_custom_jvp,
+    .positions = positions_custom_jvp,
+    .inline_body = inline_body_custom_jvp,
 };
 
 Values custom_jvp(const Values& inputs, const ValuesFn& primal, const ValuesFn& jvp,
@@ -244,8 +245,8 @@ Values custom_jvp(const Values& inputs, const ValuesFn& primal, const ValuesFn& 
   std::vector<Type> with_tangents = types;
   for (const Type& t : floats_of(types)) with_tangents.push_back(t);
 
-  const Traced f = trace(primal, types);
-  const Traced df = trace(jvp, with_tangents);
+  const Traced f = trace_custom_jvp(primal, types);
+  const Traced df = trace_custom_jvp(jvp, with_tangents);
   Values captured = f.captured;
   for (const Value& v : df.captured)
     if (place(captured, v) == captured.size()) captured.push_back(v);

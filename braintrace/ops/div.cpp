@@ -7,12 +7,12 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_div(const Kernel& k) {
   map2_float(k, [](auto a, auto b) { return a / b; });
 }
 
 // dy = da / b - (y / b) db.
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_div(const Site& s, std::span<const Tangent> d) {
   const Value b = s.in[1];
   Tangent da, db;
   if (d[0]) da = *d[0] / b;
@@ -20,7 +20,7 @@ std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
   return {sum_tangents(da, db)};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_div(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0] || !s.is_linear(0)) return {std::nullopt, std::nullopt};
   return {*ct[0] / s.in[1], std::nullopt};
 }
@@ -32,11 +32,11 @@ const OpDef div_op = {
     .traits = Trait::elementwise,
     .arity = 2,
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_div,
     .lower = micro<MicroOp::div>,
     .code = "$0 / $1",
-    .jvp = jvp,
-    .transpose = transpose,
+    .jvp = jvp_div,
+    .transpose = transpose_div,
     .simplify = simplify_by_one,
 };
 

@@ -43,7 +43,7 @@ void check_pairs(std::string_view kind, const Shape& lhs, const Ints& l, const S
                            kind, l[i], to_string(lhs), r[i], to_string(rhs)));
 }
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_dot_general(std::span<const Type> in, const Attrs& attrs) {
   const DotDims d = dims_of(attrs);
   const Type &lhs = in[0], &rhs = in[1];
   BT_REQUIRE_KIND(
@@ -95,7 +95,7 @@ void multiply(const Array& lhs, const Array& rhs, Array& out, std::int64_t batch
   }
 }
 
-void eval(const Kernel& k) {
+void eval_dot_general(const Kernel& k) {
   const DotDims d = dims_of(k.attrs);
   const Ints left = lhs_free(d, k.in[0].rank()), right = rhs_free(d, k.in[1].rank());
   const Array lhs =
@@ -110,7 +110,7 @@ void eval(const Kernel& k) {
   });
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_dot_general(const Signature& s) {
   const DotDims d = dims_of(s.attrs);
   return lowering::Gemm{d.lhs_batch, d.rhs_batch, d.lhs_contract, d.rhs_contract};
 }
@@ -136,7 +136,7 @@ Value cotangent(const Value& ct, const Value& other, const Roles& mine,
   return transpose(product, permutation_to(where));
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_dot_general(const Site& s, std::span<const Tangent> ct) {
   std::vector<Tangent> result(2);
   if (!ct[0]) return result;
   const DotDims d = dims_of(s.attrs);
@@ -161,7 +161,7 @@ Ints shifted(Ints axes, std::int64_t at) {
 }
 
 // A batched axis on both sides is one more batch axis, on one side one more free axis.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_dot_general(const Site& s, std::span<const BatchAxis> axes) {
   DotDims d = dims_of(s.attrs);
   const BatchAxis l = axes[0], r = axes[1];
   if (l) {
@@ -193,7 +193,7 @@ AxisFlow across(const Ints& contract, std::size_t i) {
                              : AxisFlow{Flow::fresh, -1};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_dot_general(const Signature& s) {
   const DotDims d = dims_of(s.attrs);
   const Ints left = lhs_free(d, s.in[0].rank()), right = rhs_free(d, s.in[1].rank());
   InputFlow lhs, rhs;
@@ -224,16 +224,16 @@ const OpDef dot_general_op = {
               {"lhs_contract", AttrKind::ints},
               {"rhs_batch", AttrKind::ints},
               {"rhs_contract", AttrKind::ints}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_dot_general,
+    .eval = eval_dot_general,
+    .lower = lower_dot_general,
     .code =
         "dot_general($0, $1, {lhs_contract}, {rhs_contract}, {lhs_batch}, "
         "{rhs_batch})",
     .jvp = product_jvp,
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_dot_general,
+    .batch = batch_dot_general,
+    .positions = positions_dot_general,
 };
 
 Value dot_general(Arg lhs, Arg rhs, const DotDims& dims) {

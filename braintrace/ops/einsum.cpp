@@ -74,7 +74,7 @@ std::array<std::int64_t, 26> sizes_of(const Equation& e, const Shape& x, const S
   return size;
 }
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_einsum(std::span<const Type> in, const Attrs& attrs) {
   const Equation e = parsed(attrs.text("equation"));
   BT_REQUIRE_KIND(in[0].dtype == in[1].dtype && is_float(in[0].dtype), ErrorKind::type,
                   fmt::format("einsum: needs floats of one type, got {} and {}",
@@ -125,12 +125,12 @@ Value contracted(const Equation& e, const Value& x, const Value& w) {
   return transpose(product, axes_of(e.y, order));
 }
 
-void eval(const Kernel& k) {
+void eval_einsum(const Kernel& k) {
   k.out[0] =
       contracted(parsed(k.attrs.text("equation")), k.in[0], k.in[1]).array().contiguous();
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_einsum(const Site& s, std::span<const Tangent> d) {
   const Equation e = parsed(s.attrs.text("equation"));
   Tangent left, right;
   if (d[0]) left = contracted(e, *d[0], s.in[1]);
@@ -146,7 +146,7 @@ char unused_letter(const Equation& e) {
 }
 
 // Lanes get a letter of their own. With a weight per lane the op becomes plain products.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_einsum(const Site& s, std::span<const BatchAxis> axes) {
   Equation e = parsed(s.attrs.text("equation"));
   const char c = unused_letter(e);
   const Lane x = fronted(lane(s, axes, 0)), w = fronted(lane(s, axes, 1));
@@ -179,11 +179,11 @@ InputFlow flow_from(std::string_view operand, std::string_view y) {
   return f;
 }
 
-Rewrite inline_body(const Site& s) {
+Rewrite inline_body_einsum(const Site& s) {
   return {{contracted(parsed(s.attrs.text("equation")), s.in[0], s.in[1])}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_einsum(const Signature& s) {
   const Equation e = parsed(s.attrs.text("equation"));
   return {{{flow_from(e.x, e.y)}, {flow_from(e.w, e.y)}}};
 }
@@ -210,7 +210,7 @@ Value aligned(const Value& v, std::string_view letters, std::string_view target)
   return reshape(ordered, shape);
 }
 
-Type trace(const Signature& s, int) {
+Type trace_einsum(const Signature& s, int) {
   const Equation e = parsed(s.attrs.text("equation"));
   const auto size = sizes_of(e, s.in[0].shape, s.in[1].shape);
   Type t{s.out[0].dtype, {}};
@@ -219,7 +219,7 @@ Type trace(const Signature& s, int) {
   return t;
 }
 
-Anchor anchor(const Signature& s, int) {
+Anchor anchor_einsum(const Signature& s, int) {
   const Equation e = parsed(s.attrs.text("equation"));
   Anchor a;
   for (char c : trace_letters(e))
@@ -227,7 +227,7 @@ Anchor anchor(const Signature& s, int) {
   return a;
 }
 
-Value instant(const Site& s, int, const Value& df) {
+Value instant_einsum(const Site& s, int, const Value& df) {
   const Equation e = parsed(s.attrs.text("equation"));
   std::string letters = e.x;
   const Value x = without_own_letters(s.in[0], letters, e);
@@ -235,22 +235,22 @@ Value instant(const Site& s, int, const Value& df) {
   return aligned(x, letters, target) * aligned(df, e.y, target);
 }
 
-std::vector<WeightInput> weights(const Signature&) { return {{"weight", 1}}; }
+std::vector<WeightInput> weights_einsum(const Signature&) { return {{"weight", 1}}; }
 
-bool anchored(const Signature& s) {
+bool anchored_einsum(const Signature& s) {
   return shared_letters(parsed(s.attrs.text("equation"))).empty();
 }
 
-std::string_view reference_name(const Signature&) { return "etp_einsum"; }
+std::string_view reference_name_einsum(const Signature&) { return "etp_einsum"; }
 
-const EtpRule rule = {
+const EtpRule rule_einsum = {
     .x = 0,
-    .weights = weights,
-    .trace = trace,
-    .anchor = anchor,
-    .instant = instant,
-    .anchored = anchored,
-    .reference_name = reference_name,
+    .weights = weights_einsum,
+    .trace = trace_einsum,
+    .anchor = anchor_einsum,
+    .instant = instant_einsum,
+    .anchored = anchored_einsum,
+    .reference_name = reference_name_einsum,
 };
 
 }  // namespace
@@ -259,14 +259,14 @@ const OpDef einsum_op = {
     .name = "einsum",
     .arity = 2,
     .attrs = {{"equation", AttrKind::text}, {"hooks", AttrKind::text, true}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_einsum,
+    .eval = eval_einsum,
     .code = "einsum({equation}, $0, $1)",
-    .jvp = jvp,
-    .batch = batch,
-    .positions = positions,
-    .etp = &rule,
-    .inline_body = inline_body,
+    .jvp = jvp_einsum,
+    .batch = batch_einsum,
+    .positions = positions_einsum,
+    .etp = &rule_einsum,
+    .inline_body = inline_body_einsum,
 };
 
 Value einsum(std::string_view equation, Arg x, Arg weight, const Hook& hook) {

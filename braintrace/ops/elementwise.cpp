@@ -8,7 +8,7 @@
 namespace braintrace {
 namespace {
 
-std::string list(std::span<const Type> in) {
+std::string list_elementwise(std::span<const Type> in) {
   std::string text;
   for (const Type& t : in) text += (text.empty() ? "" : ", ") + to_string(t);
   return text;
@@ -17,8 +17,9 @@ std::string list(std::span<const Type> in) {
 void require_equal(std::span<const Type> in) {
   BT_REQUIRE(!in.empty(), "needs at least one input");
   for (const Type& t : in)
-    BT_REQUIRE_KIND(t == in[0], ErrorKind::type,
-                    fmt::format("operands must have one type, got {}", list(in)));
+    BT_REQUIRE_KIND(
+        t == in[0], ErrorKind::type,
+        fmt::format("operands must have one type, got {}", list_elementwise(in)));
 }
 
 void require_computable(std::span<const Type> in) {

@@ -11,7 +11,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_embedding(std::span<const Type> in, const Attrs& attrs) {
   check_hooks("embedding", attrs);
   BT_REQUIRE_KIND(
       in[0].dtype == DType::i32, ErrorKind::type,
@@ -28,7 +28,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
 }
 
 template <class T>
-void run(const Kernel& k) {
+void run_embedding(const Kernel& k) {
   const std::int64_t rows = k.in[1].shape()[0], width = k.in[1].shape()[1];
   const std::int32_t* index = k.in[0].data<std::int32_t>();
   const T* w = k.in[1].data<T>();
@@ -40,19 +40,19 @@ void run(const Kernel& k) {
   }
 }
 
-void eval(const Kernel& k) {
-  if (k.out[0].dtype() == DType::f64) return run<double>(k);
-  run<float>(k);
+void eval_embedding(const Kernel& k) {
+  if (k.out[0].dtype() == DType::f64) return run_embedding<double>(k);
+  run_embedding<float>(k);
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_embedding(const Site& s, std::span<const Tangent> d) {
   if (!d[1]) return {std::nullopt};
   return {take(*d[1], s.in[0], 0)};
 }
 
 // With a table per lane: look-ups one lane at a time, so that a bad index cannot reach
 // another lane's rows.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_embedding(const Site& s, std::span<const BatchAxis> axes) {
   if (only_x_batched(axes)) return batch_leading(s, axes);
   const Value table = move_to_front(s.in[1], *axes[1]);
   if (!axes[0]) return {{take(table, s.in[0], 1)}, {0}};
@@ -70,9 +70,9 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return {{stack(parts, 0)}, {0}};
 }
 
-Rewrite inline_body(const Site& s) { return {{take(s.in[1], s.in[0], 0)}}; }
+Rewrite inline_body_embedding(const Site& s) { return {{take(s.in[1], s.in[0], 0)}}; }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_embedding(const Signature& s) {
   const std::int64_t lead = s.in[0].rank();
   InputFlow index = identity_flow(lead), w;
   index.axes.push_back({Flow::fresh, -1});
@@ -84,13 +84,13 @@ PositionMap positions(const Signature& s) {
 
 // ---- eligibility ----
 
-Type trace(const Signature& s, int) {
+Type trace_embedding(const Signature& s, int) {
   Type t = s.out[0];
   t.shape.insert(t.shape.end() - 1, s.in[1].shape[0]);
   return t;
 }
 
-Anchor anchor(const Signature& s, int) {
+Anchor anchor_embedding(const Signature& s, int) {
   Anchor a = same_anchor(s.out[0].rank());
   a.insert(a.end() - 1, AnchorAxis{-1, {}});
   return a;
@@ -98,26 +98,26 @@ Anchor anchor(const Signature& s, int) {
 
 Value x_repr(const Site& s) { return one_hot(s.in[0], s.in[1].dim(0), s.in[1].dtype()); }
 
-Value instant(const Site& s, int, const Value& df) {
+Value instant_embedding(const Site& s, int, const Value& df) {
   return expand_dims(x_repr(s), -1) * expand_dims(df, -2);
 }
 
-std::vector<WeightInput> weights(const Signature&) { return {{"weight", 1}}; }
-bool anchored(const Signature&) { return false; }
+std::vector<WeightInput> weights_embedding(const Signature&) { return {{"weight", 1}}; }
+bool anchored_embedding(const Signature&) { return false; }
 
-std::string_view reference_name(const Signature& s) {
+std::string_view reference_name_embedding(const Signature& s) {
   return s.in[0].rank() == 0 ? "etp_emb_v" : "etp_emb";
 }
 
-const EtpRule rule = {
+const EtpRule rule_embedding = {
     .x = 0,
-    .weights = weights,
-    .trace = trace,
-    .anchor = anchor,
-    .instant = instant,
+    .weights = weights_embedding,
+    .trace = trace_embedding,
+    .anchor = anchor_embedding,
+    .instant = instant_embedding,
     .x_repr = x_repr,
-    .anchored = anchored,
-    .reference_name = reference_name,
+    .anchored = anchored_embedding,
+    .reference_name = reference_name_embedding,
 };
 
 }  // namespace
@@ -126,14 +126,14 @@ const OpDef embedding_op = {
     .name = "embedding",
     .arity = 2,
     .attrs = {{"hooks", AttrKind::text, true}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_embedding,
+    .eval = eval_embedding,
     .code = "embedding($0, $1)",
-    .jvp = jvp,
-    .batch = batch,
-    .positions = positions,
-    .etp = &rule,
-    .inline_body = inline_body,
+    .jvp = jvp_embedding,
+    .batch = batch_embedding,
+    .positions = positions_embedding,
+    .etp = &rule_embedding,
+    .inline_body = inline_body_embedding,
 };
 
 Value embedding(Arg indices, Arg weight, const Hook& hook) {

@@ -6,7 +6,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_equal(const Kernel& k) {
   compare(k, [](auto a, auto b) { return a == b; });
 }
 
@@ -17,7 +17,7 @@ const OpDef equal_op = {
     .traits = Trait::elementwise | Trait::no_tangent | Trait::commutative,
     .arity = 2,
     .infer = comparison,
-    .eval = eval,
+    .eval = eval_equal,
     .lower = micro<MicroOp::equal>,
     .code = "$0 == $1",
 };

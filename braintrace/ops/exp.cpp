@@ -6,10 +6,10 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) { map_math(k, SimdFn::exp); }
+void eval_exp(const Kernel& k) { map_math(k, SimdFn::exp); }
 
 // dy = y dx.
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_exp(const Site& s, std::span<const Tangent> dx) {
   return scaled(dx[0], s.out[0]);
 }
 
@@ -19,10 +19,10 @@ const OpDef exp_op = {
     .name = "exp",
     .traits = Trait::elementwise,
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_exp,
     .lower = micro<MicroOp::exp>,
     .code = "exp($0)",
-    .jvp = jvp,
+    .jvp = jvp_exp,
 };
 
 Value exp(Arg x) { return elementwise_float(exp_op, {x}); }

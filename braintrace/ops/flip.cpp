@@ -13,7 +13,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_flip(std::span<const Type> in, const Attrs& attrs) {
   const Ints& axes = attrs.ints("axes");
   BT_REQUIRE(normalize_axes("flip", axes, in[0].rank()) == axes,
              fmt::format("flip: axes must be sorted and >= 0, got {}", to_string(axes)));
@@ -34,23 +34,23 @@ Array flipped(const Array& x, std::int64_t axis) {
   return y;
 }
 
-void eval(const Kernel& k) {
+void eval_flip(const Kernel& k) {
   k.out[0] = k.in[0];
   for (std::int64_t a : k.attrs.ints("axes")) k.out[0] = flipped(k.out[0], a);
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_flip(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   return {flip(*ct[0], s.attrs.ints("axes"))};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_flip(const Site& s, std::span<const BatchAxis> axes) {
   Ints shifted = s.attrs.ints("axes");
   for (std::int64_t& a : shifted) a = behind(a, *axes[0]);
   return {{flip(s.in[0], shifted)}, {axes[0]}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_flip(const Signature& s) {
   InputFlow f = identity_flow(s.in[0].rank());
   for (std::int64_t a : s.attrs.ints("axes"))
     if (dim_at(s.in[0].shape, a) > 1)
@@ -64,12 +64,12 @@ const OpDef flip_op = {
     .name = "flip",
     .traits = Trait::linear,
     .attrs = {{"axes", AttrKind::ints}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_flip,
+    .eval = eval_flip,
     .code = "flip($0, {axes})",
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_flip,
+    .batch = batch_flip,
+    .positions = positions_flip,
     .simplify = simplify_involution,
 };
 

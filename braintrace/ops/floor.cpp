@@ -9,7 +9,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_floor(const Kernel& k) {
   map_float(k, [](auto x) { return std::floor(x); });
 }
 
@@ -19,7 +19,7 @@ const OpDef floor_op = {
     .name = "floor",
     .traits = Trait::elementwise | Trait::no_tangent,
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_floor,
     .lower = micro<MicroOp::floor>,
     .code = "floor($0)",
     .simplify = simplify_idempotent,

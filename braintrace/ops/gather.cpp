@@ -11,13 +11,13 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_gather(std::span<const Type> in, const Attrs& attrs) {
   const std::int64_t axis = axis_attr("gather", attrs, in[0].rank());
   require_indices("gather", in[1]);
   return {{in[0].dtype, picked_shape(in[0].shape, in[1].shape, axis)}};
 }
 
-void eval(const Kernel& k) {
+void eval_gather(const Kernel& k) {
   const AxisSplit s = split_at(k.in[0].shape(), k.attrs.integer("axis"));
   const std::int32_t* index = checked_indices("gather", k.in[1], s.n);
   const std::int64_t picks = k.in[1].size();
@@ -29,14 +29,16 @@ void eval(const Kernel& k) {
       std::memcpy(y, x + static_cast<std::size_t>(o * s.n + index[j]) * row, row);
 }
 
-Lowering lower(const Signature& s) { return lowering::Gather{s.attrs.integer("axis")}; }
+Lowering lower_gather(const Signature& s) {
+  return lowering::Gather{s.attrs.integer("axis")};
+}
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_gather(const Site& s, std::span<const Tangent> d) {
   if (!d[0]) return {std::nullopt};
   return {take(*d[0], s.in[1], s.attrs.integer("axis"))};
 }
 
-std::vector<Tangent> transpose_rule(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_gather(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0] || !s.is_linear(0)) return {std::nullopt, std::nullopt};
   const Type x = s.in[0].type();
   return {scatter_add(zeros(x.shape, x.dtype), s.in[1], *ct[0], s.attrs.integer("axis")),
@@ -59,7 +61,7 @@ Value gather_lanes(const Value& x, const Value& indices, std::int64_t axis) {
   return transpose(y, order);
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_gather(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t axis = s.attrs.integer("axis");
   if (!axes[0]) return {{take(s.in[0], s.in[1], axis)}, {axis + *axes[1]}};
   if (!axes[1]) {
@@ -72,7 +74,7 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
           {0}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_gather(const Signature& s) {
   const std::int64_t axis = s.attrs.integer("axis");
   InputFlow f;
   for (std::int64_t a = 0; a < axis; ++a) f.axes.push_back({Flow::same, a});
@@ -88,14 +90,14 @@ const OpDef gather_op = {
     .name = "gather",
     .arity = 2,
     .attrs = {{"axis", AttrKind::integer}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_gather,
+    .eval = eval_gather,
+    .lower = lower_gather,
     .code = "take($0, $1, {axis})",
-    .jvp = jvp,
-    .transpose = transpose_rule,
-    .batch = batch,
-    .positions = positions,
+    .jvp = jvp_gather,
+    .transpose = transpose_gather,
+    .batch = batch_gather,
+    .positions = positions_gather,
 };
 
 Value take(Arg x, Arg indices, std::int64_t axis) {

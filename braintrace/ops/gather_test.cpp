@@ -4,7 +4,7 @@
 #include "braintrace/ops/op_list.h"
 #include "braintrace/testing/check_op.h"
 
-namespace braintrace {
+namespace braintrace::gather_test {
 namespace {
 
 using testing::check_op;
@@ -64,4 +64,4 @@ TEST_CASE("gather over lanes refuses an index that would reach the next lane") {
 }
 
 }  // namespace
-}  // namespace braintrace
+}  // namespace braintrace::gather_test

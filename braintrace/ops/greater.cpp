@@ -6,7 +6,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_greater(const Kernel& k) {
   compare(k, [](auto a, auto b) { return a > b; });
 }
 
@@ -17,7 +17,7 @@ const OpDef greater_op = {
     .traits = Trait::elementwise | Trait::no_tangent,
     .arity = 2,
     .infer = comparison,
-    .eval = eval,
+    .eval = eval_greater,
     .lower = micro<MicroOp::greater>,
     .code = "$0 > $1",
 };

@@ -9,7 +9,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_grouped_matmul(std::span<const Type> in, const Attrs& attrs) {
   check_etp_inputs("grouped_matmul", in, 2);
   check_hooks("grouped_matmul", attrs);
   const Shape &x = in[0].shape, &w = in[1].shape;
@@ -26,7 +26,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
 }
 
 template <class T>
-void run(const Kernel& k) {
+void run_grouped_matmul(const Kernel& k) {
   const Shape& ws = k.in[1].shape();
   const std::int64_t groups = ws[0], inner = ws[1], n = ws[2];
   const T *x = k.in[0].data<T>(), *w = k.in[1].data<T>();
@@ -42,9 +42,9 @@ void run(const Kernel& k) {
   }
 }
 
-void eval(const Kernel& k) {
-  if (k.out[0].dtype() == DType::f64) return run<double>(k);
-  run<float>(k);
+void eval_grouped_matmul(const Kernel& k) {
+  if (k.out[0].dtype() == DType::f64) return run_grouped_matmul<double>(k);
+  run_grouped_matmul<float>(k);
 }
 
 Attrs dot_attrs(std::int64_t x_rank) {
@@ -61,34 +61,34 @@ Value groups_inside(const Value& v, std::int64_t skip) {
   return transpose(v, permutation);
 }
 
-Lane product(const Lane& x, const Lane& w, SourceLoc loc) {
+Lane product_grouped_matmul(const Lane& x, const Lane& w, SourceLoc loc) {
   const std::int64_t x_rank = x.value.rank() - (x.axis ? 1 : 0);
   const Lane y = fronted(on_lanes(dot_general_op, {x, w}, dot_attrs(x_rank), loc));
   return {groups_inside(y.value, y.axis ? 1 : 0), y.axis};
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_grouped_matmul(const Site& s, std::span<const Tangent> d) {
   std::vector<Tangent> parts(3);
-  if (d[0]) parts[0] = product({*d[0], {}}, {s.in[1], {}}, s.loc).value;
-  if (d[1]) parts[1] = product({s.in[0], {}}, {*d[1], {}}, s.loc).value;
+  if (d[0]) parts[0] = product_grouped_matmul({*d[0], {}}, {s.in[1], {}}, s.loc).value;
+  if (d[1]) parts[1] = product_grouped_matmul({s.in[0], {}}, {*d[1], {}}, s.loc).value;
   if (d.size() > 2) parts[2] = bias_tangent(d[2], s.out[0].type());
   return {sum_of(parts)};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_grouped_matmul(const Site& s, std::span<const BatchAxis> axes) {
   if (only_x_batched(axes)) return batch_leading(s, axes);
-  Lane y = product(lane(s, axes, 0), lane(s, axes, 1), s.loc);
+  Lane y = product_grouped_matmul(lane(s, axes, 0), lane(s, axes, 1), s.loc);
   if (s.in.size() > 2) y = add_bias(y, lane(s, axes, 2));
   return as_result(y);
 }
 
-Rewrite inline_body(const Site& s) {
-  const Value y = product({s.in[0], {}}, {s.in[1], {}}, s.loc).value;
+Rewrite inline_body_grouped_matmul(const Site& s) {
+  const Value y = product_grouped_matmul({s.in[0], {}}, {s.in[1], {}}, s.loc).value;
   if (s.in.size() < 3) return {{y}};
   return {{y + *bias_tangent(s.in[2], y.type())}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_grouped_matmul(const Signature& s) {
   const std::int64_t last = s.in[0].rank() - 1;
   InputFlow x = identity_flow(last), w;
   x.axes.push_back({Flow::mixed, last});
@@ -102,17 +102,17 @@ PositionMap positions(const Signature& s) {
 
 // ---- eligibility ----
 
-std::string_view reference_name(const Signature& s) {
+std::string_view reference_name_grouped_matmul(const Signature& s) {
   return s.in[0].rank() == 2 ? "etp_gmv" : "etp_gmm";
 }
 
-const EtpRule rule = {
+const EtpRule rule_grouped_matmul = {
     .x = 0,
     .weights = weight_and_bias,
     .trace = outer_trace,
     .anchor = outer_anchor,
     .instant = outer_instant,
-    .reference_name = reference_name,
+    .reference_name = reference_name_grouped_matmul,
 };
 
 }  // namespace
@@ -121,14 +121,14 @@ const OpDef grouped_matmul_op = {
     .name = "grouped_matmul",
     .arity = kVariadic,
     .attrs = {{"hooks", AttrKind::text, true}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_grouped_matmul,
+    .eval = eval_grouped_matmul,
     .code = "grouped_matmul($*)",
-    .jvp = jvp,
-    .batch = batch,
-    .positions = positions,
-    .etp = &rule,
-    .inline_body = inline_body,
+    .jvp = jvp_grouped_matmul,
+    .batch = batch_grouped_matmul,
+    .positions = positions_grouped_matmul,
+    .etp = &rule_grouped_matmul,
+    .inline_body = inline_body_grouped_matmul,
 };
 
 Value grouped_matmul(Arg x, Arg weight, const Tangent& bias, const EtpHooks& hooks) {

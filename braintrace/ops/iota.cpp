@@ -9,7 +9,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type>, const Attrs& attrs) {
+std::vector<Type> infer_iota(std::span<const Type>, const Attrs& attrs) {
   const std::int64_t n = attrs.integer("n");
   const DType dtype = attrs.dtype("dtype");
   BT_REQUIRE_KIND(
@@ -20,7 +20,7 @@ std::vector<Type> infer(std::span<const Type>, const Attrs& attrs) {
   return {{dtype, {n}}};
 }
 
-void eval(const Kernel& k) {
+void eval_iota(const Kernel& k) {
   const std::int64_t n = k.out[0].size();
   if (k.out[0].dtype() == DType::i32) {
     auto* y = k.out[0].mutable_data<std::int32_t>();
@@ -34,11 +34,11 @@ void eval(const Kernel& k) {
   }
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis>) {
+BatchResult batch_iota(const Site& s, std::span<const BatchAxis>) {
   return {{iota(s.attrs.integer("n"), s.attrs.dtype("dtype"))}, {std::nullopt}};
 }
 
-PositionMap positions(const Signature&) { return {}; }
+PositionMap positions_iota(const Signature&) { return {}; }
 
 }  // namespace
 
@@ -47,11 +47,11 @@ const OpDef iota_op = {
     .traits = Trait::no_tangent,
     .arity = 0,
     .attrs = {{"dtype", AttrKind::dtype}, {"n", AttrKind::integer}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_iota,
+    .eval = eval_iota,
     .code = "iota<{dtype}>({n})",
-    .batch = batch,
-    .positions = positions,
+    .batch = batch_iota,
+    .positions = positions_iota,
 };
 
 Value iota(std::int64_t n, DType dtype) {

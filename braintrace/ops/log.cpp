@@ -6,9 +6,9 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) { map_math(k, SimdFn::log); }
+void eval_log(const Kernel& k) { map_math(k, SimdFn::log); }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_log(const Site& s, std::span<const Tangent> dx) {
   if (!dx[0]) return {std::nullopt};
   return {*dx[0] / s.in[0]};
 }
@@ -19,10 +19,10 @@ const OpDef log_op = {
     .name = "log",
     .traits = Trait::elementwise,
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_log,
     .lower = micro<MicroOp::log>,
     .code = "log($0)",
-    .jvp = jvp,
+    .jvp = jvp_log,
 };
 
 Value log(Arg x) { return elementwise_float(log_op, {x}); }

@@ -7,7 +7,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_logical_not(const Kernel& k) {
   map1<bool>(k, [](bool x) { return !x; });
 }
 
@@ -17,7 +17,7 @@ const OpDef logical_not_op = {
     .name = "logical_not",
     .traits = Trait::elementwise | Trait::no_tangent,
     .infer = same_boolean,
-    .eval = eval,
+    .eval = eval_logical_not,
     .lower = micro<MicroOp::logical_not>,
     .code = "!$0",
     .simplify = simplify_involution,

@@ -6,7 +6,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_logical_xor(const Kernel& k) {
   map2<bool>(k, [](bool a, bool b) { return a != b; });
 }
 
@@ -17,7 +17,7 @@ const OpDef logical_xor_op = {
     .traits = Trait::elementwise | Trait::no_tangent | Trait::commutative,
     .arity = 2,
     .infer = same_boolean,
-    .eval = eval,
+    .eval = eval_logical_xor,
     .lower = micro<MicroOp::logical_xor>,
     .code = "$0 != $1",
 };

@@ -12,7 +12,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_lora_matmul(std::span<const Type> in, const Attrs& attrs) {
   check_etp_inputs("lora_matmul", in, 3);
   BT_REQUIRE(
       std::isfinite(attrs.real("alpha")),
@@ -41,7 +41,7 @@ void add_product(const std::vector<double>& x, const T* w, double factor,
 }
 
 template <class T>
-void run(const Kernel& k) {
+void run_lora_matmul(const Kernel& k) {
   const auto inner = static_cast<std::size_t>(k.in[1].shape()[0]);
   const auto rank = static_cast<std::size_t>(k.in[1].shape()[1]);
   const auto n = static_cast<std::size_t>(k.in[2].shape()[1]);
@@ -60,26 +60,26 @@ void run(const Kernel& k) {
   }
 }
 
-void eval(const Kernel& k) {
-  if (k.out[0].dtype() == DType::f64) return run<double>(k);
-  run<float>(k);
+void eval_lora_matmul(const Kernel& k) {
+  if (k.out[0].dtype() == DType::f64) return run_lora_matmul<double>(k);
+  run_lora_matmul<float>(k);
 }
 
-Value plain(double alpha, const Value& x, const Value& b, const Value& a) {
+Value plain_lora_matmul(double alpha, const Value& x, const Value& b, const Value& a) {
   return dot(dot(x, b), a) * alpha;
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_lora_matmul(const Site& s, std::span<const Tangent> d) {
   const double alpha = s.attrs.real("alpha");
   std::vector<Tangent> parts(4);
-  if (d[0]) parts[0] = plain(alpha, *d[0], s.in[1], s.in[2]);
-  if (d[1]) parts[1] = plain(alpha, s.in[0], *d[1], s.in[2]);
-  if (d[2]) parts[2] = plain(alpha, s.in[0], s.in[1], *d[2]);
+  if (d[0]) parts[0] = plain_lora_matmul(alpha, *d[0], s.in[1], s.in[2]);
+  if (d[1]) parts[1] = plain_lora_matmul(alpha, s.in[0], *d[1], s.in[2]);
+  if (d[2]) parts[2] = plain_lora_matmul(alpha, s.in[0], s.in[1], *d[2]);
   if (d.size() > 3) parts[3] = bias_tangent(d[3], s.out[0].type());
   return {sum_of(parts)};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_lora_matmul(const Site& s, std::span<const BatchAxis> axes) {
   if (only_x_batched(axes)) return batch_leading(s, axes);
   Lane y = dot_lanes(dot_lanes(lane(s, axes, 0), lane(s, axes, 1), s.loc),
                      lane(s, axes, 2), s.loc);
@@ -88,13 +88,13 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return as_result(y);
 }
 
-Rewrite inline_body(const Site& s) {
-  const Value y = plain(s.attrs.real("alpha"), s.in[0], s.in[1], s.in[2]);
+Rewrite inline_body_lora_matmul(const Site& s) {
+  const Value y = plain_lora_matmul(s.attrs.real("alpha"), s.in[0], s.in[1], s.in[2]);
   if (s.in.size() < 4) return {{y}};
   return {{y + *bias_tangent(s.in[3], y.type())}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_lora_matmul(const Signature& s) {
   const std::int64_t last = s.in[0].rank() - 1;
   InputFlow x = identity_flow(last), b, a;
   x.axes.push_back({Flow::mixed, last});
@@ -109,7 +109,7 @@ PositionMap positions(const Signature& s) {
 
 // ---- eligibility: slots are the effective weight and the bias ----
 
-std::vector<WeightInput> weights(const Signature& s) {
+std::vector<WeightInput> weights_lora_matmul(const Signature& s) {
   std::vector<WeightInput> w = {{"lora_b", 1}, {"lora_a", 2}};
   if (s.in.size() > 3) w.push_back({"bias", 3});
   return w;
@@ -121,18 +121,18 @@ Values effective(const Site& s) {
   return v;
 }
 
-std::string_view reference_name(const Signature& s) {
+std::string_view reference_name_lora_matmul(const Signature& s) {
   return s.in[0].rank() == 1 ? "etp_lora_mv" : "etp_lora_mm";
 }
 
-const EtpRule rule = {
+const EtpRule rule_lora_matmul = {
     .x = 0,
-    .weights = weights,
+    .weights = weights_lora_matmul,
     .effective = effective,
     .trace = outer_trace,
     .anchor = outer_anchor,
     .instant = outer_instant,
-    .reference_name = reference_name,
+    .reference_name = reference_name_lora_matmul,
 };
 
 }  // namespace
@@ -141,14 +141,14 @@ const OpDef lora_matmul_op = {
     .name = "lora_matmul",
     .arity = kVariadic,
     .attrs = {{"alpha", AttrKind::real}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_lora_matmul,
+    .eval = eval_lora_matmul,
     .code = "lora_matmul($*, {alpha})",
-    .jvp = jvp,
-    .batch = batch,
-    .positions = positions,
-    .etp = &rule,
-    .inline_body = inline_body,
+    .jvp = jvp_lora_matmul,
+    .batch = batch_lora_matmul,
+    .positions = positions_lora_matmul,
+    .etp = &rule_lora_matmul,
+    .inline_body = inline_body_lora_matmul,
 };
 
 Value lora_matmul(Arg x, Arg b, Arg a, double alpha, const Tangent& bias) {

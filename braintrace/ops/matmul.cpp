@@ -9,7 +9,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_matmul(std::span<const Type> in, const Attrs& attrs) {
   check_etp_inputs("matmul", in, 2);
   check_hooks("matmul", attrs);
   const Shape &x = in[0].shape, &w = in[1].shape;
@@ -25,7 +25,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
 }
 
 template <class T>
-void run(const Kernel& k) {
+void run_matmul(const Kernel& k) {
   const std::int64_t inner = k.in[1].shape()[0], n = k.in[1].shape()[1];
   const T *x = k.in[0].data<T>(), *w = k.in[1].data<T>();
   const T* b = k.in.size() > 2 ? k.in[2].data<T>() : nullptr;
@@ -43,12 +43,12 @@ void run(const Kernel& k) {
   }
 }
 
-void eval(const Kernel& k) {
-  if (k.out[0].dtype() == DType::f64) return run<double>(k);
-  run<float>(k);
+void eval_matmul(const Kernel& k) {
+  if (k.out[0].dtype() == DType::f64) return run_matmul<double>(k);
+  run_matmul<float>(k);
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_matmul(const Site& s, std::span<const Tangent> d) {
   std::vector<Tangent> parts(3);
   if (d[0]) parts[0] = dot(*d[0], s.in[1]);
   if (d[1]) parts[1] = dot(s.in[0], *d[1]);
@@ -57,14 +57,14 @@ std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
 }
 
 // With a weight per lane the op leaves the trace graph: plain products.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_matmul(const Site& s, std::span<const BatchAxis> axes) {
   if (only_x_batched(axes)) return batch_leading(s, axes);
   Lane y = dot_lanes(lane(s, axes, 0), lane(s, axes, 1), s.loc);
   if (s.in.size() > 2) y = add_bias(y, lane(s, axes, 2));
   return as_result(y);
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_matmul(const Signature& s) {
   const std::int64_t last = s.in[0].rank() - 1;
   InputFlow x = identity_flow(last), w;
   x.axes.push_back({Flow::mixed, last});
@@ -75,28 +75,28 @@ PositionMap positions(const Signature& s) {
   return map;
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_matmul(const Signature& s) {
   return lowering::Gemm{{}, {}, {s.in[0].rank() - 1}, {0}};
 }
 
 // ---- eligibility ----
 
-std::optional<Adjacency> adjacency(const Signature&, std::int64_t size) {
+std::optional<Adjacency> adjacency_matmul(const Signature&, std::int64_t size) {
   return Adjacency{size, std::vector<bool>(static_cast<std::size_t>(size * size), true)};
 }
 
-std::string_view reference_name(const Signature& s) {
+std::string_view reference_name_matmul(const Signature& s) {
   return s.in[0].rank() == 1 ? "etp_mv" : "etp_mm";
 }
 
-const EtpRule rule = {
+const EtpRule rule_matmul = {
     .x = 0,
     .weights = weight_and_bias,
     .trace = outer_trace,
     .anchor = outer_anchor,
     .instant = outer_instant,
-    .adjacency = adjacency,
-    .reference_name = reference_name,
+    .adjacency = adjacency_matmul,
+    .reference_name = reference_name_matmul,
 };
 
 }  // namespace
@@ -105,14 +105,14 @@ const OpDef matmul_op = {
     .name = "matmul",
     .arity = kVariadic,
     .attrs = {{"hooks", AttrKind::text, true}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_matmul,
+    .eval = eval_matmul,
+    .lower = lower_matmul,
     .code = "matmul($*)",
-    .jvp = jvp,
-    .batch = batch,
-    .positions = positions,
-    .etp = &rule,
+    .jvp = jvp_matmul,
+    .batch = batch_matmul,
+    .positions = positions_matmul,
+    .etp = &rule_matmul,
 };
 
 Value matmul(Arg x, Arg weight, const Tangent& bias, const EtpHooks& hooks) {

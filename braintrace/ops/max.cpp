@@ -6,20 +6,21 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_max(const Kernel& k) {
   map2_number(k, [](auto a, auto b) { return a != a || a > b ? a : b; });
 }
 
 // The larger operand gets the whole tangent; at a tie each gets half.
-Tangent share(const Tangent& t, const Value& mine, const Value& other) {
+Tangent share_max(const Tangent& t, const Value& mine, const Value& other) {
   if (!t) return std::nullopt;
   return select(greater(mine, other), 1,
                 select(equal(mine, other), 0.5, zeros_like(mine))) *
          *t;
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
-  return {sum_tangents(share(d[0], s.in[0], s.in[1]), share(d[1], s.in[1], s.in[0]))};
+std::vector<Tangent> jvp_max(const Site& s, std::span<const Tangent> d) {
+  return {
+      sum_tangents(share_max(d[0], s.in[0], s.in[1]), share_max(d[1], s.in[1], s.in[0]))};
 }
 
 }  // namespace
@@ -29,10 +30,10 @@ const OpDef max_op = {
     .traits = Trait::elementwise | Trait::commutative,
     .arity = 2,
     .infer = same_number,
-    .eval = eval,
+    .eval = eval_max,
     .lower = micro<MicroOp::max>,
     .code = "max($0, $1)",
-    .jvp = jvp,
+    .jvp = jvp_max,
 };
 
 Value maximum(Arg a, Arg b) { return elementwise(max_op, {a, b}); }

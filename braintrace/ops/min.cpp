@@ -6,19 +6,20 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_min(const Kernel& k) {
   map2_number(k, [](auto a, auto b) { return a != a || a < b ? a : b; });
 }
 
 // The smaller operand gets the whole tangent; at a tie each gets half.
-Tangent share(const Tangent& t, const Value& mine, const Value& other) {
+Tangent share_min(const Tangent& t, const Value& mine, const Value& other) {
   if (!t) return std::nullopt;
   return select(less(mine, other), 1, select(equal(mine, other), 0.5, zeros_like(mine))) *
          *t;
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
-  return {sum_tangents(share(d[0], s.in[0], s.in[1]), share(d[1], s.in[1], s.in[0]))};
+std::vector<Tangent> jvp_min(const Site& s, std::span<const Tangent> d) {
+  return {
+      sum_tangents(share_min(d[0], s.in[0], s.in[1]), share_min(d[1], s.in[1], s.in[0]))};
 }
 
 }  // namespace
@@ -28,10 +29,10 @@ const OpDef min_op = {
     .traits = Trait::elementwise | Trait::commutative,
     .arity = 2,
     .infer = same_number,
-    .eval = eval,
+    .eval = eval_min,
     .lower = micro<MicroOp::min>,
     .code = "min($0, $1)",
-    .jvp = jvp,
+    .jvp = jvp_min,
 };
 
 Value minimum(Arg a, Arg b) { return elementwise(min_op, {a, b}); }

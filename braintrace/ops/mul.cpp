@@ -17,20 +17,20 @@ struct Times {
   }
 };
 
-void eval(const Kernel& k) { map2_number(k, Times{}); }
+void eval_mul(const Kernel& k) { map2_number(k, Times{}); }
 
-Tangent product(const Tangent& t, const Value& factor) {
+Tangent product_mul(const Tangent& t, const Value& factor) {
   if (!t) return std::nullopt;
   return *t * factor;
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
-  return {sum_tangents(product(d[0], s.in[1]), product(d[1], s.in[0]))};
+std::vector<Tangent> jvp_mul(const Site& s, std::span<const Tangent> d) {
+  return {sum_tangents(product_mul(d[0], s.in[1]), product_mul(d[1], s.in[0]))};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
-  return {s.is_linear(0) ? product(ct[0], s.in[1]) : std::nullopt,
-          s.is_linear(1) ? product(ct[0], s.in[0]) : std::nullopt};
+std::vector<Tangent> transpose_mul(const Site& s, std::span<const Tangent> ct) {
+  return {s.is_linear(0) ? product_mul(ct[0], s.in[1]) : std::nullopt,
+          s.is_linear(1) ? product_mul(ct[0], s.in[0]) : std::nullopt};
 }
 
 }  // namespace
@@ -40,11 +40,11 @@ const OpDef mul_op = {
     .traits = Trait::elementwise | Trait::commutative,
     .arity = 2,
     .infer = same_number,
-    .eval = eval,
+    .eval = eval_mul,
     .lower = micro<MicroOp::mul>,
     .code = "$0 * $1",
-    .jvp = jvp,
-    .transpose = transpose,
+    .jvp = jvp_mul,
+    .transpose = transpose_mul,
     .simplify = simplify_mul,
 };
 

@@ -16,14 +16,14 @@ struct Negate {
   }
 };
 
-void eval(const Kernel& k) { map_number(k, Negate{}); }
+void eval_neg(const Kernel& k) { map_number(k, Negate{}); }
 
-std::vector<Tangent> jvp(const Site&, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_neg(const Site&, std::span<const Tangent> dx) {
   if (!dx[0]) return {std::nullopt};
   return {-*dx[0]};
 }
 
-std::vector<Tangent> transpose(const Site&, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_neg(const Site&, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   return {-*ct[0]};
 }
@@ -34,11 +34,11 @@ const OpDef neg_op = {
     .name = "neg",
     .traits = Trait::elementwise | Trait::linear,
     .infer = same_number,
-    .eval = eval,
+    .eval = eval_neg,
     .lower = micro<MicroOp::neg>,
     .code = "-$0",
-    .jvp = jvp,
-    .transpose = transpose,
+    .jvp = jvp_neg,
+    .transpose = transpose_neg,
     .simplify = simplify_involution,
 };
 

@@ -6,7 +6,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_not_equal(const Kernel& k) {
   compare(k, [](auto a, auto b) { return a != b; });
 }
 
@@ -17,7 +17,7 @@ const OpDef not_equal_op = {
     .traits = Trait::elementwise | Trait::no_tangent | Trait::commutative,
     .arity = 2,
     .infer = comparison,
-    .eval = eval,
+    .eval = eval_not_equal,
     .lower = micro<MicroOp::not_equal>,
     .code = "$0 != $1",
 };

@@ -32,7 +32,7 @@ void require_value(DType dtype, double value) {
              fmt::format("pad: value {} does not fit {}", value, to_string(dtype)));
 }
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_pad(std::span<const Type> in, const Attrs& attrs) {
   const Shape& x = in[0].shape;
   const Ints &low = attrs.ints("low"), &high = attrs.ints("high"),
              &interior = attrs.ints("interior");
@@ -51,7 +51,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {{in[0].dtype, shape}};
 }
 
-void eval(const Kernel& k) {
+void eval_pad(const Kernel& k) {
   const Array& x = k.in[0];
   Array y = full(k.out[0].shape(), k.attrs.real("value"), x.dtype());
   const Ints &low = k.attrs.ints("low"), &interior = k.attrs.ints("interior");
@@ -71,26 +71,26 @@ void eval(const Kernel& k) {
   k.out[0] = y;
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_pad(const Signature& s) {
   return lowering::Pad{s.attrs.ints("low"), s.attrs.ints("interior"),
                        s.attrs.real("value")};
 }
 
 // The padding itself is constant.
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_pad(const Site& s, std::span<const Tangent> dx) {
   if (!dx[0]) return {std::nullopt};
   return {pad(*dx[0], s.attrs.ints("low"), s.attrs.ints("high"), 0,
               s.attrs.ints("interior"))};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_pad(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   Ints step = s.attrs.ints("interior");
   for (std::int64_t& i : step) ++i;
   return {slice(*ct[0], s.attrs.ints("low"), s.in[0].shape(), step)};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_pad(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t b = *axes[0];
   const Value y = pad(s.in[0], inserted(s.attrs.ints("low"), b, 0),
                       inserted(s.attrs.ints("high"), b, 0), s.attrs.real("value"),
@@ -98,7 +98,7 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return {{y}, {b}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_pad(const Signature& s) {
   const Ints &low = s.attrs.ints("low"), &interior = s.attrs.ints("interior");
   InputFlow f;
   for (std::size_t i = 0; i < low.size(); ++i) {
@@ -121,14 +121,14 @@ const OpDef pad_op = {
               {"interior", AttrKind::ints},
               {"low", AttrKind::ints},
               {"value", AttrKind::real}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_pad,
+    .eval = eval_pad,
+    .lower = lower_pad,
     .code = "pad($0, {low}, {high}, {value}, {interior})",
-    .jvp = jvp,
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .jvp = jvp_pad,
+    .transpose = transpose_pad,
+    .batch = batch_pad,
+    .positions = positions_pad,
     .simplify = simplify_same_type,
 };
 

@@ -47,7 +47,7 @@ Windows windows_of(std::string_view who, const Value& x, const PoolOptions& o) {
   return w;
 }
 
-Ints framed(const Ints& spatial, std::int64_t first, std::int64_t last) {
+Ints framed_pool(const Ints& spatial, std::int64_t first, std::int64_t last) {
   Ints v = {first};
   v.insert(v.end(), spatial.begin(), spatial.end());
   v.push_back(last);
@@ -57,16 +57,16 @@ Ints framed(const Ints& spatial, std::int64_t first, std::int64_t last) {
 // fold over the window's places of the slices of x, padded with `value`.
 template <class F>
 Value pooled(const Value& x, const Windows& w, double value, F fold) {
-  const Value padded = pad(x, framed(w.low, 0, 0), framed(w.high, 0, 0), value);
-  const Shape size = framed(w.out, x.dim(0), x.dim(-1));
-  const Ints step = framed(w.strides, 1, 1);
+  const Value padded = pad(x, framed_pool(w.low, 0, 0), framed_pool(w.high, 0, 0), value);
+  const Shape size = framed_pool(w.out, x.dim(0), x.dim(-1));
+  const Ints step = framed_pool(w.strides, 1, 1);
   Tangent result;
   Ints place(w.window.size(), 0);
   for (std::int64_t i = 0, n = num_elements(w.window); i < n; ++i) {
     std::int64_t rest = i;
     for (std::size_t a = place.size(); a-- > 0; rest /= w.window[a])
       place[a] = rest % w.window[a];
-    const Value part = slice(padded, framed(place, 0, 0), size, step);
+    const Value part = slice(padded, framed_pool(place, 0, 0), size, step);
     result = result ? fold(*result, part) : part;
   }
   return *result;
@@ -75,7 +75,7 @@ Value pooled(const Value& x, const Windows& w, double value, F fold) {
 bool is_empty(const Windows& w) { return num_elements(w.out) == 0; }
 
 Value empty_result(const Value& x, const Windows& w) {
-  return zeros(framed(w.out, x.dim(0), x.dim(-1)), x.dtype());
+  return zeros(framed_pool(w.out, x.dim(0), x.dim(-1)), x.dtype());
 }
 
 // How many true elements each window covers: [1, *out, 1].
@@ -95,14 +95,14 @@ Array coverage(const Windows& w, const Shape& x, DType dtype) {
   return count;
 }
 
-Value as_float(const Arg& x) {
+Value as_float_pool(const Arg& x) {
   return is_float(x.value.dtype()) ? x.value : astype(x, DType::f32);
 }
 
 }  // namespace
 
 Value max_pool(Arg x, const PoolOptions& options) {
-  const Value v = as_float(x);
+  const Value v = as_float_pool(x);
   const Windows w = windows_of("max_pool", v, options);
   if (is_empty(w)) return empty_result(v, w);
   return pooled(v, w, -std::numeric_limits<double>::infinity(),
@@ -110,7 +110,7 @@ Value max_pool(Arg x, const PoolOptions& options) {
 }
 
 Value avg_pool(Arg x, const PoolOptions& options) {
-  const Value v = as_float(x);
+  const Value v = as_float_pool(x);
   const Windows w = windows_of("avg_pool", v, options);
   if (is_empty(w)) return empty_result(v, w);
   const Value total =

@@ -7,7 +7,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_pow(const Kernel& k) {
   const auto n = static_cast<std::size_t>(k.out[0].size());
   const auto run = [&]<class T>(T) {
     simd_pow(k.in[0].data<T>(), k.in[1].data<T>(), k.out[0].mutable_data<T>(), n);
@@ -26,7 +26,7 @@ Value slope_in_exponent(const Value& a, const Value& y) {
   return log(select(equal(a, 0), 1, a)) * y;
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_pow(const Site& s, std::span<const Tangent> d) {
   const Value a = s.in[0], b = s.in[1];
   Tangent da, db;
   if (d[0]) da = slope_in_base(a, b) * *d[0];
@@ -41,10 +41,10 @@ const OpDef pow_op = {
     .traits = Trait::elementwise,
     .arity = 2,
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_pow,
     .lower = micro<MicroOp::pow>,
     .code = "pow($0, $1)",
-    .jvp = jvp,
+    .jvp = jvp_pow,
     .simplify = simplify_by_one,
 };
 

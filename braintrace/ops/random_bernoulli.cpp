@@ -10,7 +10,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs&) {
+std::vector<Type> infer_random_bernoulli(std::span<const Type> in, const Attrs&) {
   require_key(in[0]);
   BT_REQUIRE_KIND(
       is_float(in[1].dtype), ErrorKind::type,
@@ -27,20 +27,20 @@ void draw_where_below(const Kernel& k) {
     y[i] = uniform_at(key, static_cast<std::uint64_t>(i)) < static_cast<double>(p[i]);
 }
 
-void eval(const Kernel& k) {
+void eval_random_bernoulli(const Kernel& k) {
   if (k.in[1].dtype() == DType::f64) return draw_where_below<double>(k);
   draw_where_below<float>(k);
 }
 
 // With one key for all lanes every lane compares the same numbers, as a loop would.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_random_bernoulli(const Site& s, std::span<const BatchAxis> axes) {
   if (axes[0]) return each_lane(s, axes);
   const Value p = astype(move_axis(s.in[1], *axes[1], 0), DType::f64);
   const Shape one = removed(p.shape(), 0);
   return {{random_uniform(s.in[0], one, DType::f64) < p}, {0}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_random_bernoulli(const Signature& s) {
   return {{{no_flow()}, {identity_flow(s.in[1].rank())}}};
 }
 
@@ -50,12 +50,12 @@ const OpDef random_bernoulli_op = {
     .name = "random_bernoulli",
     .traits = Trait::random | Trait::no_tangent,
     .arity = 2,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_random_bernoulli,
+    .eval = eval_random_bernoulli,
     .lower = lower_draw<RandomKind::bernoulli>,
     .code = "random_bernoulli($0, $1)",
-    .batch = batch,
-    .positions = positions,
+    .batch = batch_random_bernoulli,
+    .positions = positions_random_bernoulli,
 };
 
 Value random_bernoulli(Arg key, Arg p, const Shape& shape) {

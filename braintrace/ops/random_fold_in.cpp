@@ -12,7 +12,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs&) {
+std::vector<Type> infer_random_fold_in(std::span<const Type> in, const Attrs&) {
   require_key(in[0]);
   BT_REQUIRE_KIND(in[1] == (Type{DType::i32, {}}), ErrorKind::type,
                   fmt::format("random_fold_in: data must be an i32 scalar, got {}",
@@ -20,13 +20,15 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs&) {
   return {in[0]};
 }
 
-void eval(const Kernel& k) {
+void eval_random_fold_in(const Kernel& k) {
   const std::int32_t data = *k.in[1].data<std::int32_t>();
   k.out[0] =
       key_array(fold_in(key_from_array(k.in[0]), std::bit_cast<std::uint32_t>(data)));
 }
 
-PositionMap positions(const Signature&) { return {{{no_flow()}, {no_flow()}}}; }
+PositionMap positions_random_fold_in(const Signature&) {
+  return {{{no_flow()}, {no_flow()}}};
+}
 
 }  // namespace
 
@@ -34,11 +36,11 @@ const OpDef random_fold_in_op = {
     .name = "random_fold_in",
     .traits = Trait::random | Trait::no_tangent,
     .arity = 2,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_random_fold_in,
+    .eval = eval_random_fold_in,
     .code = "random_fold_in($0, $1)",
     .batch = each_lane,
-    .positions = positions,
+    .positions = positions_random_fold_in,
 };
 
 Value random_fold_in(Arg key, Arg data) {

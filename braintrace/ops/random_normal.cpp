@@ -7,7 +7,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_random_normal(const Kernel& k) {
   const RngKey key = key_from_array(k.in[0]);
   k.out[0] = random_normal(key, k.out[0].shape(), k.out[0].dtype());
 }
@@ -19,7 +19,7 @@ const OpDef random_normal_op = {
     .traits = Trait::random | Trait::no_tangent,
     .attrs = {{"dtype", AttrKind::dtype}, {"shape", AttrKind::ints}},
     .infer = draw_type,
-    .eval = eval,
+    .eval = eval_random_normal,
     .lower = lower_draw<RandomKind::normal>,
     .code = "random_normal<{dtype}>($0, {shape})",
     .batch = each_lane,

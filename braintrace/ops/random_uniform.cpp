@@ -7,7 +7,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_random_uniform(const Kernel& k) {
   const RngKey key = key_from_array(k.in[0]);
   k.out[0] = random_uniform(key, k.out[0].shape(), 0, 1, k.out[0].dtype());
 }
@@ -19,7 +19,7 @@ const OpDef random_uniform_op = {
     .traits = Trait::random | Trait::no_tangent,
     .attrs = {{"dtype", AttrKind::dtype}, {"shape", AttrKind::ints}},
     .infer = draw_type,
-    .eval = eval,
+    .eval = eval_random_uniform,
     .lower = lower_draw<RandomKind::uniform>,
     .code = "random_uniform<{dtype}>($0, {shape})",
     .batch = each_lane,

@@ -10,10 +10,6 @@
 namespace braintrace {
 namespace {
 
-bool contains(const Ints& axes, std::int64_t a) {
-  return std::find(axes.begin(), axes.end(), a) != axes.end();
-}
-
 Shape with_ones(Shape x, const Ints& axes) {
   for (std::int64_t a : axes) x[static_cast<std::size_t>(a)] = 1;
   return x;

@@ -7,7 +7,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_reduce_max(const Kernel& k) {
   eval_extreme(k, -std::numeric_limits<double>::infinity(),
                [](auto a, auto b) { return a > b; });
 }
@@ -18,7 +18,7 @@ const OpDef reduce_max_op = {
     .name = "reduce_max",
     .attrs = {{"axes", AttrKind::ints}},
     .infer = reduced_type_nonempty,
-    .eval = eval,
+    .eval = eval_reduce_max,
     .lower = lower_reduction<ReduceKind::max>,
     .code = "max($0, {axes})",
     .jvp = extreme_jvp,

@@ -7,7 +7,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_reduce_min(const Kernel& k) {
   eval_extreme(k, std::numeric_limits<double>::infinity(),
                [](auto a, auto b) { return a < b; });
 }
@@ -18,7 +18,7 @@ const OpDef reduce_min_op = {
     .name = "reduce_min",
     .attrs = {{"axes", AttrKind::ints}},
     .infer = reduced_type_nonempty,
-    .eval = eval,
+    .eval = eval_reduce_min,
     .lower = lower_reduction<ReduceKind::min>,
     .code = "min($0, {axes})",
     .jvp = extreme_jvp,

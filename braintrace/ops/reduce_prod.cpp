@@ -7,7 +7,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_reduce_prod(const Kernel& k) {
   const ReductionRows r = rows_of(k);
   const auto times = [](auto a, auto b) { return a * b; };
   if (k.out[0].dtype() == DType::i32)
@@ -40,7 +40,7 @@ Value product_of_others(const Value& x) {
   return product_before(x) * flip(product_before(flip(x, last)), last);
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_reduce_prod(const Site& s, std::span<const Tangent> dx) {
   if (!dx[0]) return {std::nullopt};
   const Value& x = s.in[0];
   const Ints& axes = s.attrs.ints("axes");
@@ -62,10 +62,10 @@ const OpDef reduce_prod_op = {
     .name = "reduce_prod",
     .attrs = {{"axes", AttrKind::ints}},
     .infer = reduced_type,
-    .eval = eval,
+    .eval = eval_reduce_prod,
     .lower = lower_reduction<ReduceKind::prod>,
     .code = "prod($0, {axes})",
-    .jvp = jvp,
+    .jvp = jvp_reduce_prod,
     .batch = batch_reduction,
     .positions = reduction_positions,
     .simplify = simplify_same_type,

@@ -7,7 +7,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_reduce_sum(const Kernel& k) {
   const ReductionRows r = rows_of(k);
   const auto plus = [](auto a, auto b) { return a + b; };
   if (k.out[0].dtype() == DType::i32)
@@ -16,7 +16,7 @@ void eval(const Kernel& k) {
   fold_rows<float, double>(k, r, 0.0, plus);
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_reduce_sum(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   return {spread_back(*ct[0], s.in[0].shape(), s.attrs.ints("axes"))};
 }
@@ -28,10 +28,10 @@ const OpDef reduce_sum_op = {
     .traits = Trait::linear,
     .attrs = {{"axes", AttrKind::ints}},
     .infer = reduced_type,
-    .eval = eval,
+    .eval = eval_reduce_sum,
     .lower = lower_reduction<ReduceKind::sum>,
     .code = "sum($0, {axes})",
-    .transpose = transpose,
+    .transpose = transpose_reduce_sum,
     .batch = batch_reduction,
     .positions = reduction_positions,
     .simplify = simplify_same_type,

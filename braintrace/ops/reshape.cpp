@@ -12,7 +12,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_reshape(std::span<const Type> in, const Attrs& attrs) {
   const Shape& shape = attrs.ints("shape");
   check_shape("reshape", shape);
   BT_REQUIRE(num_elements(shape) == in[0].size(),
@@ -21,16 +21,16 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {{in[0].dtype, shape}};
 }
 
-void eval(const Kernel& k) { k.out[0] = k.in[0].reshaped(k.attrs.ints("shape")); }
+void eval_reshape(const Kernel& k) { k.out[0] = k.in[0].reshaped(k.attrs.ints("shape")); }
 
-Lowering lower(const Signature&) { return lowering::Reshape{}; }
+Lowering lower_reshape(const Signature&) { return lowering::Reshape{}; }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_reshape(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   return {reshape(*ct[0], s.in[0].shape())};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_reshape(const Site& s, std::span<const BatchAxis> axes) {
   const Value x = move_axis(s.in[0], *axes[0], 0);
   return {{reshape(x, inserted(s.attrs.ints("shape"), 0, x.dim(0)))}, {0}};
 }
@@ -66,7 +66,7 @@ void add_group(InputFlow& f, const AxisGroup& g) {
 
 // Axes that only gain or lose neighbours of size 1 stay themselves; axes that are merged
 // or split mix. Axes of size 1 pair up in order, so that a batch of one keeps its axis.
-PositionMap positions(const Signature& s) {
+PositionMap positions_reshape(const Signature& s) {
   const Shape& in = s.in[0].shape;
   const Shape& out = s.out[0].shape;
   if (in == out) return {{{identity_flow(s.in[0].rank())}}};
@@ -112,13 +112,13 @@ const OpDef reshape_op = {
     .name = "reshape",
     .traits = Trait::linear,
     .attrs = {{"shape", AttrKind::ints}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_reshape,
+    .eval = eval_reshape,
+    .lower = lower_reshape,
     .code = "reshape($0, {shape})",
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_reshape,
+    .batch = batch_reshape,
+    .positions = positions_reshape,
     .simplify = simplify_reshape,
 };
 

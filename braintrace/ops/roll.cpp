@@ -16,12 +16,12 @@ std::int64_t effective_shift(std::int64_t shift, std::int64_t n) {
   return r < 0 ? r + n : r;
 }
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_roll(std::span<const Type> in, const Attrs& attrs) {
   axis_attr("roll", attrs, in[0].rank());
   return {in[0]};
 }
 
-void eval(const Kernel& k) {
+void eval_roll(const Kernel& k) {
   const AxisSplit s = split_at(k.in[0].shape(), k.attrs.integer("axis"));
   const std::int64_t shift = effective_shift(k.attrs.integer("shift"), s.n);
   const std::size_t row = static_cast<std::size_t>(s.inner) * size_of(k.in[0].dtype());
@@ -37,19 +37,19 @@ void eval(const Kernel& k) {
   }
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_roll(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   const std::int64_t axis = s.attrs.integer("axis");
   const std::int64_t n = s.in[0].dim(axis);
   return {roll(*ct[0], n - effective_shift(s.attrs.integer("shift"), n), axis)};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_roll(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t axis = behind(s.attrs.integer("axis"), *axes[0]);
   return {{roll(s.in[0], s.attrs.integer("shift"), axis)}, {axes[0]}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_roll(const Signature& s) {
   const std::int64_t axis = s.attrs.integer("axis");
   InputFlow f = identity_flow(s.in[0].rank());
   if (effective_shift(s.attrs.integer("shift"), dim_at(s.in[0].shape, axis)) != 0)
@@ -63,12 +63,12 @@ const OpDef roll_op = {
     .name = "roll",
     .traits = Trait::linear,
     .attrs = {{"axis", AttrKind::integer}, {"shift", AttrKind::integer}},
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_roll,
+    .eval = eval_roll,
     .code = "roll($0, {shift}, {axis})",
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_roll,
+    .batch = batch_roll,
+    .positions = positions_roll,
 };
 
 Value roll(Arg x, std::int64_t shift, std::int64_t axis) {

@@ -15,19 +15,20 @@
 namespace braintrace {
 namespace {
 
-std::size_t checked_count(const Attrs& attrs, std::string_view name, std::size_t limit) {
+std::size_t checked_count_scan(const Attrs& attrs, std::string_view name,
+                               std::size_t limit) {
   const std::int64_t n = attrs.integer(name);
   BT_REQUIRE(n >= 0 && static_cast<std::uint64_t>(n) <= limit,
              fmt::format("scan: {} must be in [0, {}], got {}", name, limit, n));
   return static_cast<std::size_t>(n);
 }
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_scan(std::span<const Type> in, const Attrs& attrs) {
   const std::int64_t length = attrs.integer("length");
   BT_REQUIRE(length >= 0,
              fmt::format("scan: length must not be negative, got {}", length));
-  const std::size_t consts = checked_count(attrs, "num_consts", in.size());
-  const std::size_t carry = checked_count(attrs, "num_carry", in.size() - consts);
+  const std::size_t consts = checked_count_scan(attrs, "num_consts", in.size());
+  const std::size_t carry = checked_count_scan(attrs, "num_carry", in.size() - consts);
   const Graph& body = *attrs.graph("body");
 
   std::vector<Type> steps(in.begin(),
@@ -66,7 +67,7 @@ void store_step(Array& stacked, std::int64_t t, const Array& value) {
               packed.num_bytes());
 }
 
-void eval(const Kernel& k) {
+void eval_scan(const Kernel& k) {
   const ScanLayout p = scan_layout(k.attrs);
   std::vector<Array> in(k.in.begin(), k.in.end());
   for (std::int64_t i = 0; i < p.length; ++i) {
@@ -81,7 +82,7 @@ void eval(const Kernel& k) {
   for (std::size_t j = 0; j < p.carry; ++j) k.out[j] = in[p.consts + j].contiguous();
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_scan(const Signature& s) {
   const ScanLayout p = scan_layout(s.attrs);
   return lowering::Scan{s.attrs.graph("body"), p.length, p.consts, p.carry, p.reverse};
 }
@@ -136,9 +137,9 @@ const OpDef scan_op = {
               {"num_carry", AttrKind::integer},
               {"num_consts", AttrKind::integer},
               {"reverse", AttrKind::boolean}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_scan,
+    .eval = eval_scan,
+    .lower = lower_scan,
     .code = "scan({body}, {length}, $*)",
     .jvp_region = scan_jvp,
     .transpose = scan_transpose,

@@ -11,7 +11,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_scatter_add(std::span<const Type> in, const Attrs& attrs) {
   const std::int64_t axis = axis_attr("scatter_add", attrs, in[0].rank());
   require_indices("scatter_add", in[1]);
   BT_REQUIRE_KIND(
@@ -40,25 +40,25 @@ void add_updates(const Kernel& k) {
     }
 }
 
-void eval(const Kernel& k) {
+void eval_scatter_add(const Kernel& k) {
   if (k.out[0].dtype() == DType::i32) return add_updates<std::int32_t, std::uint32_t>(k);
   if (k.out[0].dtype() == DType::f64) return add_updates<double, double>(k);
   add_updates<float, float>(k);
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_scatter_add(const Signature& s) {
   return lowering::ScatterAdd{s.attrs.integer("axis")};
 }
 
 // Linear in x and updates together.
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_scatter_add(const Site& s, std::span<const Tangent> d) {
   if (!d[2]) return {d[0]};
   const Type x = s.in[0].type();
   const Value dx = d[0] ? *d[0] : Value(zeros(x.shape, x.dtype));
   return {scatter_add(dx, s.in[1], *d[2], s.attrs.integer("axis"))};
 }
 
-std::vector<Tangent> transpose_rule(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_scatter_add(const Site& s, std::span<const Tangent> ct) {
   std::vector<Tangent> out(3);
   if (!ct[0]) return out;
   if (s.is_linear(0)) out[0] = ct[0];
@@ -84,7 +84,7 @@ Value scatter_lanes(const Value& x, const Value& indices, const Value& updates,
   return move_axis(reshape(y, lanes), 1, axis + 1);
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_scatter_add(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t axis = s.attrs.integer("axis");
   const std::int64_t n = batch_size(s.in, axes);
   const Value x = batch_in_front(s.in[0], axes[0], n);
@@ -93,7 +93,7 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return {{scatter_lanes(x, batch_in_front(s.in[1], axes[1], n), updates, axis)}, {0}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_scatter_add(const Signature& s) {
   const std::int64_t axis = s.attrs.integer("axis"), picks = s.in[1].rank();
   InputFlow f = identity_flow(s.in[0].rank());
   f.axes[static_cast<std::size_t>(axis)] =
@@ -109,14 +109,14 @@ const OpDef scatter_add_op = {
     .name = "scatter_add",
     .arity = 3,
     .attrs = {{"axis", AttrKind::integer}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_scatter_add,
+    .eval = eval_scatter_add,
+    .lower = lower_scatter_add,
     .code = "scatter_add($0, $1, $2, {axis})",
-    .jvp = jvp,
-    .transpose = transpose_rule,
-    .batch = batch,
-    .positions = positions,
+    .jvp = jvp_scatter_add,
+    .transpose = transpose_scatter_add,
+    .batch = batch_scatter_add,
+    .positions = positions_scatter_add,
 };
 
 Value scatter_add(Arg x, Arg indices, Arg updates, std::int64_t axis) {

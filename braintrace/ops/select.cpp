@@ -9,7 +9,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs&) {
+std::vector<Type> infer_select(std::span<const Type> in, const Attrs&) {
   BT_REQUIRE_KIND(
       in[0].dtype == DType::boolean, ErrorKind::type,
       fmt::format("select: the condition must be boolean, got {}", to_string(in[0])));
@@ -21,7 +21,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs&) {
   return {in[1]};
 }
 
-void eval(const Kernel& k) {
+void eval_select(const Kernel& k) {
   visit_dtype(k.out[0].dtype(), [&]<class T>(T) {
     const bool* c = k.in[0].data<bool>();
     const T* a = k.in[1].data<T>();
@@ -31,14 +31,14 @@ void eval(const Kernel& k) {
   });
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_select(const Site& s, std::span<const Tangent> d) {
   if (!d[1] && !d[2]) return {std::nullopt};
   const Value a = d[1] ? *d[1] : zeros_like(s.out[0]);
   const Value b = d[2] ? *d[2] : zeros_like(s.out[0]);
   return {select(s.in[0], a, b)};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_select(const Site& s, std::span<const Tangent> ct) {
   std::vector<Tangent> d(3);
   if (ct[0] && s.is_linear(1)) d[1] = select(s.in[0], *ct[0], 0);
   if (ct[0] && s.is_linear(2)) d[2] = select(s.in[0], 0, *ct[0]);
@@ -51,12 +51,12 @@ const OpDef select_op = {
     .name = "select",
     .traits = Trait::elementwise,
     .arity = 3,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_select,
+    .eval = eval_select,
     .lower = micro<MicroOp::select>,
     .code = "$0 ? $1 : $2",
-    .jvp = jvp,
-    .transpose = transpose,
+    .jvp = jvp_select,
+    .transpose = transpose_select,
     .simplify = simplify_select,
 };
 

@@ -6,10 +6,10 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) { map_math(k, SimdFn::sigmoid); }
+void eval_sigmoid(const Kernel& k) { map_math(k, SimdFn::sigmoid); }
 
 // dy = y (1 - y) dx.
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_sigmoid(const Site& s, std::span<const Tangent> dx) {
   if (!dx[0]) return {std::nullopt};
   const Value y = s.out[0];
   return {y * (1 - y) * *dx[0]};
@@ -21,10 +21,10 @@ const OpDef sigmoid_op = {
     .name = "sigmoid",
     .traits = Trait::elementwise,
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_sigmoid,
     .lower = micro<MicroOp::sigmoid>,
     .code = "sigmoid($0)",
-    .jvp = jvp,
+    .jvp = jvp_sigmoid,
 };
 
 Value sigmoid(Arg x) { return elementwise_float(sigmoid_op, {x}); }

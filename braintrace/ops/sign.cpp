@@ -6,7 +6,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) {
+void eval_sign(const Kernel& k) {
   map_number(k, []<class T>(T x) {
     if (x != x) return x;
     return static_cast<T>((x > 0) - (x < 0));
@@ -19,7 +19,7 @@ const OpDef sign_op = {
     .name = "sign",
     .traits = Trait::elementwise | Trait::no_tangent,
     .infer = same_number,
-    .eval = eval,
+    .eval = eval_sign,
     .lower = micro<MicroOp::sign>,
     .code = "sign($0)",
 };

@@ -6,9 +6,9 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) { map_math(k, SimdFn::sin); }
+void eval_sin(const Kernel& k) { map_math(k, SimdFn::sin); }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_sin(const Site& s, std::span<const Tangent> dx) {
   return scaled(dx[0], cos(s.in[0]));
 }
 
@@ -18,10 +18,10 @@ const OpDef sin_op = {
     .name = "sin",
     .traits = Trait::elementwise,
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_sin,
     .lower = micro<MicroOp::sin>,
     .code = "sin($0)",
-    .jvp = jvp,
+    .jvp = jvp_sin,
 };
 
 Value sin(Arg x) { return elementwise_float(sin_op, {x}); }

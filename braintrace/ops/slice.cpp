@@ -16,7 +16,7 @@ bool fits(std::int64_t dim, std::int64_t start, std::int64_t size, std::int64_t 
   return size == 0 || (start < dim && size - 1 <= (dim - 1 - start) / step);
 }
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_slice(std::span<const Type> in, const Attrs& attrs) {
   const Shape& x = in[0].shape;
   const Ints &start = attrs.ints("start"), &size = attrs.ints("size"),
              &step = attrs.ints("step");
@@ -33,18 +33,18 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {{in[0].dtype, size}};
 }
 
-void eval(const Kernel& k) {
+void eval_slice(const Kernel& k) {
   k.out[0] =
       k.in[0]
           .sliced(k.attrs.ints("start"), k.attrs.ints("size"), k.attrs.ints("step"))
           .contiguous();
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_slice(const Signature& s) {
   return lowering::Slice{s.attrs.ints("start"), s.attrs.ints("step")};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_slice(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   const Shape x = s.in[0].shape();
   const Ints &start = s.attrs.ints("start"), &size = s.attrs.ints("size"),
@@ -58,7 +58,7 @@ std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
   return {pad(*ct[0], start, high, 0, interior)};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_slice(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t b = *axes[0];
   const Value y = slice(s.in[0], inserted(s.attrs.ints("start"), b, 0),
                         inserted(s.attrs.ints("size"), b, s.in[0].dim(b)),
@@ -66,7 +66,7 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
   return {{y}, {b}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_slice(const Signature& s) {
   const Shape& x = s.in[0].shape;
   const Ints &start = s.attrs.ints("start"), &size = s.attrs.ints("size"),
              &step = s.attrs.ints("step");
@@ -92,13 +92,13 @@ const OpDef slice_op = {
     .attrs = {{"size", AttrKind::ints},
               {"start", AttrKind::ints},
               {"step", AttrKind::ints}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_slice,
+    .eval = eval_slice,
+    .lower = lower_slice,
     .code = "slice($0, {start}, {size}, {step})",
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_slice,
+    .batch = batch_slice,
+    .positions = positions_slice,
     .simplify = simplify_same_type,
 };
 

@@ -6,10 +6,10 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) { map_math(k, SimdFn::softplus); }
+void eval_softplus(const Kernel& k) { map_math(k, SimdFn::softplus); }
 
 // dy = sigmoid(x) dx.
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> dx) {
+std::vector<Tangent> jvp_softplus(const Site& s, std::span<const Tangent> dx) {
   if (!dx[0]) return {std::nullopt};
   return {sigmoid(s.in[0]) * *dx[0]};
 }
@@ -20,10 +20,10 @@ const OpDef softplus_op = {
     .name = "softplus",
     .traits = Trait::elementwise,
     .infer = same_float,
-    .eval = eval,
+    .eval = eval_softplus,
     .lower = micro<MicroOp::softplus>,
     .code = "softplus($0)",
-    .jvp = jvp,
+    .jvp = jvp_softplus,
 };
 
 Value softplus(Arg x) { return elementwise_float(softplus_op, {x}); }

@@ -17,7 +17,7 @@ void check_range(std::string_view who, std::string_view name, const IndexList& v
 }
 
 template <class T>
-void run(const Kernel& k) {
+void run_sparse(const Kernel& k) {
   const SparseStructure s = sparse_structure(k.attrs);
   const T *x = k.in[0].data<T>(), *w = k.in[1].data<T>();
   const T* b = k.in.size() > 2 ? k.in[2].data<T>() : nullptr;
@@ -91,8 +91,8 @@ Type sparse_product_type(std::string_view who, std::span<const Type> in,
 }
 
 void eval_sparse_product(const Kernel& k) {
-  if (k.out[0].dtype() == DType::f64) return run<double>(k);
-  run<float>(k);
+  if (k.out[0].dtype() == DType::f64) return run_sparse<double>(k);
+  run_sparse<float>(k);
 }
 
 Lowering lower_sparse_product(const Signature& s) {

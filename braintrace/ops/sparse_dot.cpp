@@ -8,12 +8,12 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_sparse_dot(std::span<const Type> in, const Attrs& attrs) {
   check_etp_inputs("sparse_dot", in, 2);
   return {sparse_product_type("sparse_dot", in, attrs)};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_sparse_dot(const Site& s, std::span<const Tangent> ct) {
   std::vector<Tangent> result(2);
   if (!ct[0]) return result;
   const SparseStructure structure = sparse_structure(s.attrs);
@@ -23,7 +23,7 @@ std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
 }
 
 // A weight per lane has no structure of its own: gathers and a scatter.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_sparse_dot(const Site& s, std::span<const BatchAxis> axes) {
   if (!axes[1]) return batch_leading(s, axes);
   const Lane x = fronted(lane(s, axes, 0)), w = fronted(lane(s, axes, 1));
   const std::int64_t x_rank = x.value.rank() - (x.axis ? 1 : 0);
@@ -39,13 +39,13 @@ const OpDef sparse_dot_op = {
     .name = "sparse_dot",
     .arity = 2,
     .attrs = sparse_attr_specs(),
-    .infer = infer,
+    .infer = infer_sparse_dot,
     .eval = eval_sparse_product,
     .lower = lower_sparse_product,
     .code = "sparse_dot($*, {in}, {out}, {rows}, {cols})",
     .jvp = product_jvp,
-    .transpose = transpose,
-    .batch = batch,
+    .transpose = transpose_sparse_dot,
+    .batch = batch_sparse_dot,
     .positions = sparse_product_positions,
 };
 

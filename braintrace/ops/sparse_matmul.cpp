@@ -9,7 +9,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_sparse_matmul(std::span<const Type> in, const Attrs& attrs) {
   check_etp_inputs("sparse_matmul", in, 2);
   check_hooks("sparse_matmul", attrs);
   const Type y = sparse_product_type("sparse_matmul", in, attrs);
@@ -17,7 +17,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {y};
 }
 
-std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_sparse_matmul(const Site& s, std::span<const Tangent> d) {
   const SparseStructure structure = sparse_structure(s.attrs);
   std::vector<Tangent> parts(3);
   if (d[0]) parts[0] = sparse_dot(*d[0], s.in[1], structure);
@@ -27,7 +27,7 @@ std::vector<Tangent> jvp(const Site& s, std::span<const Tangent> d) {
 }
 
 // With a weight per lane the op leaves the trace graph: plain products.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_sparse_matmul(const Site& s, std::span<const BatchAxis> axes) {
   if (only_x_batched(axes)) return batch_leading(s, axes);
   Lane y = on_lanes(sparse_dot_op, {lane(s, axes, 0), lane(s, axes, 1)},
                     sparse_attrs(sparse_structure(s.attrs)), s.loc);
@@ -37,25 +37,25 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
 
 // ---- eligibility ----
 
-Type trace(const Signature& s, int slot) {
+Type trace_sparse_matmul(const Signature& s, int slot) {
   Type t = s.out[0];
   if (slot == 0) t.shape.back() = s.in[1].shape[0];
   return t;
 }
 
-Anchor anchor(const Signature& s, int slot) {
+Anchor anchor_sparse_matmul(const Signature& s, int slot) {
   Anchor a = same_anchor(s.out[0].rank());
   if (slot == 0) a.back().index = s.attrs.indices("cols");
   return a;
 }
 
-Value instant(const Site& s, int slot, const Value& df) {
+Value instant_sparse_matmul(const Site& s, int slot, const Value& df) {
   if (slot != 0) return df;
   const SparseStructure structure = sparse_structure(s.attrs);
   return at_rows(s.in[0], structure) * at_cols(df, structure);
 }
 
-std::optional<Adjacency> adjacency(const Signature& s, std::int64_t size) {
+std::optional<Adjacency> adjacency_sparse_matmul(const Signature& s, std::int64_t size) {
   if (s.attrs.integer("in") != size || s.attrs.integer("out") != size)
     return std::nullopt;
   Adjacency a{size, std::vector<bool>(static_cast<std::size_t>(size * size), false)};
@@ -65,18 +65,18 @@ std::optional<Adjacency> adjacency(const Signature& s, std::int64_t size) {
   return a;
 }
 
-std::string_view reference_name(const Signature& s) {
+std::string_view reference_name_sparse_matmul(const Signature& s) {
   return s.in[0].rank() == 1 ? "etp_sp_mv" : "etp_sp_mm";
 }
 
-const EtpRule rule = {
+const EtpRule rule_sparse_matmul = {
     .x = 0,
     .weights = weight_and_bias,
-    .trace = trace,
-    .anchor = anchor,
-    .instant = instant,
-    .adjacency = adjacency,
-    .reference_name = reference_name,
+    .trace = trace_sparse_matmul,
+    .anchor = anchor_sparse_matmul,
+    .instant = instant_sparse_matmul,
+    .adjacency = adjacency_sparse_matmul,
+    .reference_name = reference_name_sparse_matmul,
 };
 
 }  // namespace
@@ -85,14 +85,14 @@ const OpDef sparse_matmul_op = {
     .name = "sparse_matmul",
     .arity = kVariadic,
     .attrs = sparse_attr_specs({{"hooks", AttrKind::text, true}}),
-    .infer = infer,
+    .infer = infer_sparse_matmul,
     .eval = eval_sparse_product,
     .lower = lower_sparse_product,
     .code = "sparse_matmul($*, {in}, {out}, {rows}, {cols})",
-    .jvp = jvp,
-    .batch = batch,
+    .jvp = jvp_sparse_matmul,
+    .batch = batch_sparse_matmul,
     .positions = sparse_product_positions,
-    .etp = &rule,
+    .etp = &rule_sparse_matmul,
 };
 
 Value sparse_matmul(Arg x, Arg weight, const SparseStructure& structure,

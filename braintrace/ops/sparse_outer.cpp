@@ -11,7 +11,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_sparse_outer(std::span<const Type> in, const Attrs& attrs) {
   check_etp_inputs("sparse_outer", in, 2);
   check_sparse_attrs("sparse_outer", attrs);
   check_last_axis("sparse_outer", "x", in[0], attrs.integer("in"));
@@ -26,7 +26,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
 }
 
 template <class T>
-void run(const Kernel& k) {
+void run_sparse_outer(const Kernel& k) {
   const SparseStructure s = sparse_structure(k.attrs);
   const T *x = k.in[0].data<T>(), *y = k.in[1].data<T>();
   T* w = k.out[0].mutable_data<T>();
@@ -40,16 +40,16 @@ void run(const Kernel& k) {
   }
 }
 
-void eval(const Kernel& k) {
-  if (k.out[0].dtype() == DType::f64) return run<double>(k);
-  run<float>(k);
+void eval_sparse_outer(const Kernel& k) {
+  if (k.out[0].dtype() == DType::f64) return run_sparse_outer<double>(k);
+  run_sparse_outer<float>(k);
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_sparse_outer(const Signature& s) {
   return lowering::SparseOuter{s.attrs.indices("rows"), s.attrs.indices("cols")};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_sparse_outer(const Site& s, std::span<const Tangent> ct) {
   std::vector<Tangent> result(2);
   if (!ct[0]) return result;
   const SparseStructure structure = sparse_structure(s.attrs);
@@ -59,7 +59,7 @@ std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
 }
 
 // A result per lane: gathers, summed over the leading axes of one lane.
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_sparse_outer(const Site& s, std::span<const BatchAxis> axes) {
   const SparseStructure structure = sparse_structure(s.attrs);
   const Lane x = fronted(lane(s, axes, 0)), y = fronted(lane(s, axes, 1));
   const Value w = at_rows(x.value, structure) * at_cols(y.value, structure);
@@ -69,7 +69,7 @@ BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
 }
 
 // Every connection may read any position.
-PositionMap positions(const Signature& s) {
+PositionMap positions_sparse_outer(const Signature& s) {
   InputFlow x, y;
   x.axes.push_back({Flow::mixed, s.in[0].rank() - 1});
   y.axes.push_back({Flow::mixed, s.in[1].rank() - 1});
@@ -82,14 +82,14 @@ const OpDef sparse_outer_op = {
     .name = "sparse_outer",
     .arity = 2,
     .attrs = sparse_attr_specs(),
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_sparse_outer,
+    .eval = eval_sparse_outer,
+    .lower = lower_sparse_outer,
     .code = "sparse_outer($*, {in}, {out}, {rows}, {cols})",
     .jvp = product_jvp,
-    .transpose = transpose,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_sparse_outer,
+    .batch = batch_sparse_outer,
+    .positions = positions_sparse_outer,
 };
 
 Value sparse_outer(Arg x, Arg y, const SparseStructure& structure) {

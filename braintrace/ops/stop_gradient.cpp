@@ -7,7 +7,7 @@
 namespace braintrace {
 namespace {
 
-void eval(const Kernel& k) { k.out[0] = k.in[0]; }
+void eval_stop_gradient(const Kernel& k) { k.out[0] = k.in[0]; }
 
 }  // namespace
 
@@ -15,7 +15,7 @@ const OpDef stop_gradient_op = {
     .name = "stop_gradient",
     .traits = Trait::elementwise | Trait::stops_gradient,
     .infer = same_type,
-    .eval = eval,
+    .eval = eval_stop_gradient,
     .lower = micro<MicroOp::copy>,
     .code = "stop_gradient($0)",
     .simplify = simplify_idempotent,

@@ -17,19 +17,19 @@ struct Minus {
   }
 };
 
-void eval(const Kernel& k) { map2_number(k, Minus{}); }
+void eval_sub(const Kernel& k) { map2_number(k, Minus{}); }
 
 Tangent negated(const Tangent& t) {
   if (!t) return std::nullopt;
   return -*t;
 }
 
-std::vector<Tangent> jvp(const Site&, std::span<const Tangent> d) {
+std::vector<Tangent> jvp_sub(const Site&, std::span<const Tangent> d) {
   if (d[0] && d[1]) return {*d[0] - *d[1]};
   return {d[0] ? d[0] : negated(d[1])};
 }
 
-std::vector<Tangent> transpose(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_sub(const Site& s, std::span<const Tangent> ct) {
   return {s.is_linear(0) ? ct[0] : std::nullopt,
           s.is_linear(1) ? negated(ct[0]) : std::nullopt};
 }
@@ -41,11 +41,11 @@ const OpDef sub_op = {
     .traits = Trait::elementwise | Trait::linear,
     .arity = 2,
     .infer = same_number,
-    .eval = eval,
+    .eval = eval_sub,
     .lower = micro<MicroOp::sub>,
     .code = "$0 - $1",
-    .jvp = jvp,
-    .transpose = transpose,
+    .jvp = jvp_sub,
+    .transpose = transpose_sub,
     .simplify = simplify_sub,
 };
 

@@ -12,7 +12,7 @@
 namespace braintrace {
 namespace {
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
+std::vector<Type> infer_transpose(std::span<const Type> in, const Attrs& attrs) {
   const Ints& permutation = attrs.ints("permutation");
   Ints sorted = permutation;
   std::sort(sorted.begin(), sorted.end());
@@ -24,27 +24,27 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {{in[0].dtype, shape}};
 }
 
-void eval(const Kernel& k) {
+void eval_transpose(const Kernel& k) {
   k.out[0] = k.in[0].transposed(k.attrs.ints("permutation")).contiguous();
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_transpose(const Signature& s) {
   return lowering::Transpose{s.attrs.ints("permutation")};
 }
 
-std::vector<Tangent> transpose_rule(const Site& s, std::span<const Tangent> ct) {
+std::vector<Tangent> transpose_transpose(const Site& s, std::span<const Tangent> ct) {
   if (!ct[0]) return {std::nullopt};
   return {transpose(*ct[0], inverse(s.attrs.ints("permutation")))};
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_transpose(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t b = *axes[0];
   Ints permutation = {b};
   for (std::int64_t a : s.attrs.ints("permutation")) permutation.push_back(behind(a, b));
   return {{transpose(s.in[0], permutation)}, {0}};
 }
 
-PositionMap positions(const Signature& s) {
+PositionMap positions_transpose(const Signature& s) {
   InputFlow f;
   for (std::int64_t a : s.attrs.ints("permutation")) f.axes.push_back({Flow::same, a});
   return {{{f}}};
@@ -56,13 +56,13 @@ const OpDef transpose_op = {
     .name = "transpose",
     .traits = Trait::linear,
     .attrs = {{"permutation", AttrKind::ints}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_transpose,
+    .eval = eval_transpose,
+    .lower = lower_transpose,
     .code = "transpose($0, {permutation})",
-    .transpose = transpose_rule,
-    .batch = batch,
-    .positions = positions,
+    .transpose = transpose_transpose,
+    .batch = batch_transpose,
+    .positions = positions_transpose,
     .simplify = simplify_transpose,
 };
 

@@ -47,17 +47,19 @@ Values emit_while(WhileNode n, SourceLoc loc) {
   return emit(while_op, std::move(in), std::move(attrs), loc);
 }
 
-std::size_t checked_count(const Attrs& attrs, std::string_view name, std::size_t limit) {
+std::size_t checked_count_while(const Attrs& attrs, std::string_view name,
+                                std::size_t limit) {
   const std::int64_t n = attrs.integer(name);
   BT_REQUIRE(n >= 0 && static_cast<std::uint64_t>(n) <= limit,
              fmt::format("while: {} must be in [0, {}], got {}", name, limit, n));
   return static_cast<std::size_t>(n);
 }
 
-std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
-  const std::size_t cond_consts = checked_count(attrs, "num_cond_consts", in.size());
+std::vector<Type> infer_while(std::span<const Type> in, const Attrs& attrs) {
+  const std::size_t cond_consts =
+      checked_count_while(attrs, "num_cond_consts", in.size());
   const std::size_t body_consts =
-      checked_count(attrs, "num_body_consts", in.size() - cond_consts);
+      checked_count_while(attrs, "num_body_consts", in.size() - cond_consts);
   const Graph &cond = *attrs.graph("cond"), &body = *attrs.graph("body");
   const auto carry = in.subspan(cond_consts + body_consts);
   std::vector<Type> want(in.begin(),
@@ -72,7 +74,7 @@ std::vector<Type> infer(std::span<const Type> in, const Attrs& attrs) {
   return {carry.begin(), carry.end()};
 }
 
-void eval(const Kernel& k) {
+void eval_while(const Kernel& k) {
   const Layout p = layout(k.attrs);
   Reader<Array> in{k.in};
   const auto cond_consts = in.take(p.cond_consts);
@@ -89,7 +91,7 @@ void eval(const Kernel& k) {
   for (std::size_t i = 0; i < p.carry; ++i) k.out[i] = carry[i].contiguous();
 }
 
-Lowering lower(const Signature& s) {
+Lowering lower_while(const Signature& s) {
   const Layout p = layout(s.attrs);
   return lowering::While{s.attrs.graph("cond"), s.attrs.graph("body"), p.cond_consts,
                          p.body_consts};
@@ -140,7 +142,7 @@ GraphPtr widened_condition(const Layout& p, std::span<const Type> more) {
 }
 
 // The loop itself, and a second one that carries tangents along.
-RegionJvp jvp_region(const Site& s, std::span<const Tangent> tangents) {
+RegionJvp jvp_region_while(const Site& s, std::span<const Tangent> tangents) {
   const Layout p = layout(s.attrs);
   const std::vector<bool> dconsts =
       present(tangents.subspan(p.cond_consts, p.body_consts));
@@ -178,7 +180,7 @@ RegionJvp jvp_region(const Site& s, std::span<const Tangent> tangents) {
   return result;
 }
 
-std::vector<Tangent> transpose(const Site&, std::span<const Tangent>) {
+std::vector<Tangent> transpose_while(const Site&, std::span<const Tangent>) {
   throw UserError(
       ErrorKind::not_supported,
       "while: reverse mode needs a loop of known length; use scan, or forward "
@@ -270,7 +272,7 @@ GraphPtr lane_body(const Layout& p, const LaneAxes& cond, const LaneAxes& body,
   });
 }
 
-BatchResult batch(const Site& s, std::span<const BatchAxis> axes) {
+BatchResult batch_while(const Site& s, std::span<const BatchAxis> axes) {
   const Layout p = layout(s.attrs);
   const std::int64_t size = batch_size(s.in, axes);
   Reader<BatchAxis> axis{axes};
@@ -319,13 +321,13 @@ const OpDef while_op = {
               {"cond", AttrKind::graph},
               {"num_body_consts", AttrKind::integer},
               {"num_cond_consts", AttrKind::integer}},
-    .infer = infer,
-    .eval = eval,
-    .lower = lower,
+    .infer = infer_while,
+    .eval = eval_while,
+    .lower = lower_while,
     .code = "while_loop({cond}, {body}, $*)",
-    .jvp_region = jvp_region,
-    .transpose = transpose,
-    .batch = batch,
+    .jvp_region = jvp_region_while,
+    .transpose = transpose_while,
+    .batch = batch_while,
 };
 
 Values while_loop(const ValuesFn& condition, const ValuesFn& body, const Values& init,

@@ -7,6 +7,8 @@
 #include "braintrace/passes/dce.h"
 #include "braintrace/testing/pass_check.h"
 
+namespace contract_sums_test {
+
 using namespace braintrace;
 using braintrace::testing::check_same_derivatives;
 using braintrace::testing::check_same_values;
@@ -227,3 +229,5 @@ TEST_CASE("sums inside loops are contracted") {
           out %4}, length=7, num_carry=1, num_consts=0, reverse=false} %0 %1 %2
       out %3)"));
 }
+
+}  // namespace contract_sums_test

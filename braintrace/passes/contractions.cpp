@@ -8,10 +8,6 @@
 namespace braintrace {
 namespace {
 
-bool contains(const Labels& labels, std::int64_t l) {
-  return std::find(labels.begin(), labels.end(), l) != labels.end();
-}
-
 bool within(const Labels& inner, const Labels& outer) {
   return std::all_of(inner.begin(), inner.end(),
                      [&](std::int64_t l) { return contains(outer, l); });

@@ -8,6 +8,8 @@
 #include "braintrace/passes/stretch_constants.h"
 #include "braintrace/testing/pass_check.h"
 
+namespace fuse_gates_test {
+
 using namespace braintrace;
 using braintrace::testing::check_same_derivatives;
 using braintrace::testing::check_same_values;
@@ -124,3 +126,5 @@ TEST_CASE("constants of equal elements become stretched scalars") {
       %4:f64[1] = constant {value=f64[1](3)}
       out %2 %3 %4)"));
 }
+
+}  // namespace fuse_gates_test

@@ -8,10 +8,6 @@
 namespace braintrace {
 namespace {
 
-bool contains(const Labels& labels, std::int64_t l) {
-  return std::find(labels.begin(), labels.end(), l) != labels.end();
-}
-
 bool is_single(const Operand& o) { return o.factors.size() == 1 && o.signs.empty(); }
 
 // The names of b's summed labels that make it a, if the two are the same value read the

@@ -12,6 +12,8 @@
 #include "braintrace/transforms/vjp.h"
 #include "braintrace/transforms/vmap.h"
 
+namespace optimize_for_run_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -131,3 +133,5 @@ TEST_CASE("random programs keep their values through all passes") {
     CHECK_NOTHROW(check_same_values(p, optimize_for_run(p.graph)));
   }
 }
+
+}  // namespace optimize_for_run_test

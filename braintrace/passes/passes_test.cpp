@@ -13,6 +13,8 @@
 #include "braintrace/passes/squeeze_axes.h"
 #include "braintrace/passes/unroll_scan.h"
 
+namespace passes_test {
+
 using namespace braintrace;
 
 namespace {
@@ -226,3 +228,5 @@ TEST_CASE("squeeze_axes lets neighbours meet without axes of size 1") {
       %5:f32[2,1,3,1] = reshape {shape=[2,1,3,1]} %4
       out %5)"));
 }
+
+}  // namespace passes_test

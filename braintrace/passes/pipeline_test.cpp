@@ -12,6 +12,8 @@
 #include "braintrace/passes/if_convert.h"
 #include "braintrace/transforms/vjp.h"
 
+namespace pipeline_test {
+
 using namespace braintrace;
 
 namespace {
@@ -111,3 +113,5 @@ TEST_CASE("lower runs the rewrites it is asked for") {
   const Graph u = lower(g, {.unroll = {.max_length = 2}}, unroll);
   CHECK(print(u).find("scan") == std::string::npos);
 }
+
+}  // namespace pipeline_test

@@ -9,6 +9,8 @@
 #include "braintrace/passes/pipeline.h"
 #include "braintrace/testing/pass_check.h"
 
+namespace split_scan_test {
+
 using namespace braintrace;
 using braintrace::testing::check_same_derivatives;
 using braintrace::testing::check_same_values;
@@ -174,3 +176,5 @@ TEST_CASE("a sum the body reads, or whose parts take much memory, stays a carry"
   CHECK(print(hoist_accumulators(large, {.max_bytes = 100})) == print(large));
   CHECK(print(hoist_accumulators(large, {.max_bytes = 168})) != print(large));
 }
+
+}  // namespace split_scan_test

@@ -10,6 +10,8 @@
 #include "braintrace/passes/spread_vectors.h"
 #include "braintrace/testing/pass_check.h"
 
+namespace split_states_test {
+
 using namespace braintrace;
 using braintrace::testing::check_same_values;
 
@@ -136,3 +138,5 @@ TEST_CASE("products that sum over the innermost axis stay products") {
       });
   CHECK(print(spread_vectors(g)) == print(g));
 }
+
+}  // namespace split_states_test

@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::int64_t kManyMatrices = 16;
 
-bool contains(const Ints& list, std::int64_t v) {
-  return std::find(list.begin(), list.end(), v) != list.end();
-}
-
 // One operand of a product and what becomes of its axes.
 struct Side {
   Value value;

@@ -14,6 +14,8 @@
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/testing/tolerance.h"
 
+namespace gemm_test {
+
 using namespace braintrace;
 
 namespace {
@@ -306,3 +308,5 @@ TEST_CASE("few events skip infinite weights") {
   gemm_events(p.s, p.a.data(), p.b.data(), c.data(), pool);
   for (std::size_t i = 0; i < 6; ++i) CHECK(c[i] == 0);
 }
+
+}  // namespace gemm_test

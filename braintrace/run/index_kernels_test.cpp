@@ -15,6 +15,8 @@
 #include "braintrace/testing/close.h"
 #include "braintrace/testing/tolerance.h"
 
+namespace index_kernels_test {
+
 using namespace braintrace;
 
 namespace {
@@ -138,3 +140,5 @@ TEST_CASE("convolutions of every geometry agree with their op") {
         CHECK(conv_kernel(x, k, bias, c.g, want, 2) == got);
       }
 }
+
+}  // namespace index_kernels_test

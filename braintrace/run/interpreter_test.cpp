@@ -5,6 +5,8 @@
 
 #include "braintrace/ops/registry.h"
 
+namespace interpreter_test {
+
 using namespace braintrace;
 
 TEST_CASE("interpret runs every node in order and shows each") {
@@ -33,3 +35,5 @@ TEST_CASE("check_finite names the op that makes the first infinity") {
   CHECK_THROWS_WITH_AS(interpret(g, x, {.check_finite = true}),
                        "interpret: log gives -inf at element 0", UserError);
 }
+
+}  // namespace interpreter_test

@@ -15,6 +15,8 @@
 #include "braintrace/train/csv.h"
 #include "braintrace/transforms/vjp.h"
 
+namespace plan_models_test {
+
 using namespace braintrace;
 
 namespace {
@@ -109,3 +111,5 @@ TEST_CASE("plans of every recorded model give the interpreter's values and gradi
   CHECK(models > 80);
   CHECK(gradients > 80);
 }
+
+}  // namespace plan_models_test

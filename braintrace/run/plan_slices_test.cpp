@@ -10,6 +10,8 @@
 #include "braintrace/run/interpreter.h"
 #include "braintrace/run/plan.h"
 
+namespace plan_slices_test {
+
 using namespace braintrace;
 
 namespace {
@@ -96,3 +98,5 @@ TEST_CASE("turns that read other rows of what they carry are not cut") {
       }));
   CHECK_FALSE(says(turned, "parts"));
 }
+
+}  // namespace plan_slices_test

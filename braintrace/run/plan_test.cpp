@@ -12,6 +12,8 @@
 #include "braintrace/testing/random_graph.h"
 #include "braintrace/testing/tolerance.h"
 
+namespace plan_test {
+
 using namespace braintrace;
 
 namespace {
@@ -345,3 +347,5 @@ TEST_CASE("random programs give the interpreter's values") {
     }
   }
 }
+
+}  // namespace plan_test

@@ -7,6 +7,8 @@
 #include "braintrace/run/plan.h"
 #include "braintrace/transforms/vjp.h"
 
+namespace plan_threads_test {
+
 using namespace braintrace;
 
 namespace {
@@ -57,3 +59,5 @@ TEST_CASE("one, two and four threads give the same bits, also when repeated") {
     }
   }
 }
+
+}  // namespace plan_threads_test

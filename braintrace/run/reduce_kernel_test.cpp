@@ -13,6 +13,8 @@
 #include "braintrace/testing/close.h"
 #include "braintrace/testing/tolerance.h"
 
+namespace reduce_kernel_test {
+
 using namespace braintrace;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("reductions have the same bits at any number of threads") {
     CHECK(kernel(ReduceKind::sum, x, axes, 4) == one);
   }
 }
+
+}  // namespace reduce_kernel_test

@@ -12,6 +12,8 @@
 #include "braintrace/base/error.h"
 #include "braintrace/run/ftz.h"
 
+namespace thread_pool_test {
+
 using namespace braintrace;
 
 namespace {
@@ -104,3 +106,5 @@ TEST_CASE("BRAINTRACE_THREADS sets the number of threads when it is one") {
   CHECK(default_threads() == cores);
   CHECK(cores >= 1);
 }
+
+}  // namespace thread_pool_test

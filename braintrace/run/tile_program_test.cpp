@@ -14,6 +14,8 @@
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/run/tile_kernels.h"
 
+namespace tile_program_test {
+
 using namespace braintrace;
 
 namespace {
@@ -261,3 +263,5 @@ TEST_CASE("two values that lie in turn, or far apart, are read and written as th
     CHECK(to == want);
   }
 }
+
+}  // namespace tile_program_test

@@ -6,6 +6,8 @@
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/run/tile_compile_impl.h"
 
+namespace tile_traces_test {
+
 using namespace braintrace;
 
 namespace {
@@ -147,3 +149,5 @@ TEST_CASE("a product somebody else reads is not taken into the update of a trace
   spec.outputs.push_back({6, {kColumns, 1}, -1});
   CHECK(compile_tile(spec).traces.empty());
 }
+
+}  // namespace tile_traces_test

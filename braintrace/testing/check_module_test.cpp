@@ -6,7 +6,7 @@
 
 #include "braintrace/testing/check_op.h"
 
-namespace braintrace::testing {
+namespace braintrace::testing::check_module_test {
 namespace {
 
 // h' = a h + w x, y = f(h').
@@ -79,4 +79,4 @@ TEST_CASE("an empty sequence has no gradient") {
                        "steps_of: needs a leading time axis, got a scalar", UserError);
 }
 
-}  // namespace braintrace::testing
+}  // namespace braintrace::testing::check_module_test

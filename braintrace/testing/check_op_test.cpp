@@ -10,6 +10,8 @@
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/registry.h"
 
+namespace check_op_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -267,3 +269,5 @@ TEST_CASE("distinct values keep their gap") {
   for (std::size_t i = 0; i < v.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) CHECK(std::abs(v[i] - v[j]) >= 0.25 - 1e-12);
 }
+
+}  // namespace check_op_test

@@ -13,7 +13,7 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/csv.h"
 
-namespace braintrace::testing {
+namespace braintrace::testing::exact_rtrl_test {
 namespace {
 
 using internal::in_dtype;
@@ -121,4 +121,4 @@ TEST_CASE("exact RTRL has gradients where D_RTRL has dropped the past") {
   CHECK(largest(want, "win") > 1e-3);
 }
 
-}  // namespace braintrace::testing
+}  // namespace braintrace::testing::exact_rtrl_test

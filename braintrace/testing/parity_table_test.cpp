@@ -5,7 +5,7 @@
 #include "braintrace/testing/parity_table_impl.h"
 #include "braintrace/testing/recorded_json.h"
 
-namespace braintrace::testing {
+namespace braintrace::testing::parity_table_test {
 namespace {
 
 using internal::algorithm_of;
@@ -90,4 +90,4 @@ TEST_CASE("an initial state is loaded, or refused") {
   CHECK(first_line(t).starts_with("FAIL"));
 }
 
-}  // namespace braintrace::testing
+}  // namespace braintrace::testing::parity_table_test

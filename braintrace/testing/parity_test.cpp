@@ -12,7 +12,7 @@
 #include "braintrace/testing/parity_impl.h"
 #include "braintrace/testing/recorded_json.h"
 
-namespace braintrace::testing {
+namespace braintrace::testing::parity_test {
 namespace {
 
 nlohmann::json golden(const std::string& name) {
@@ -181,4 +181,4 @@ TEST_CASE("a result without a compared field has not passed") {
   CHECK_FALSE(ParityResult{.name = "x"}.passed());
 }
 
-}  // namespace braintrace::testing
+}  // namespace braintrace::testing::parity_test

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace braintrace::testing {
+namespace braintrace::testing::slopes_test {
 namespace {
 
 TEST_CASE("slopes are the partial derivatives in the order of the coordinates") {
@@ -17,4 +17,4 @@ TEST_CASE("slopes of a coordinate that is not used are zero") {
 }
 
 }  // namespace
-}  // namespace braintrace::testing
+}  // namespace braintrace::testing::slopes_test

@@ -11,6 +11,8 @@
 #include "braintrace/testing/online_trial.h"
 #include "braintrace/train/losses.h"
 
+namespace sound_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -266,3 +268,5 @@ TEST_CASE("the judge finds a wrong signal") {
   CHECK_FALSE(r.passed());
   CHECK(describe(r).starts_with("FAIL"));
 }
+
+}  // namespace sound_test

@@ -10,6 +10,8 @@
 #include "braintrace/train/losses.h"
 #include "braintrace/view/certificate_text.h"
 
+namespace certificate_test {
+
 using namespace braintrace;
 
 namespace {
@@ -180,3 +182,5 @@ TEST_CASE("a silent network is called silent") {
   CHECK(!c.warnings.empty());
   CHECK(to_text(c).find("warning: no credit reaches") != std::string::npos);
 }
+
+}  // namespace certificate_test

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace braintrace {
+namespace braintrace::csv_test {
 
 TEST_CASE("a table of numbers with and without a header") {
   const CsvTable t = parse_csv("a,b\n1,2.5\r\n\n-3e2, +4 \n");
@@ -39,4 +39,4 @@ TEST_CASE("malformed tables are refused with their line") {
   CHECK_THROWS_AS(read_csv("/"), UserError);
 }
 
-}  // namespace braintrace
+}  // namespace braintrace::csv_test

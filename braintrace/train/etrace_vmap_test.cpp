@@ -9,6 +9,8 @@
 #include "braintrace/testing/close.h"
 #include "braintrace/train/losses.h"
 
+namespace etrace_vmap_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -70,3 +72,5 @@ TEST_CASE("base classes of the reference are presets under other names") {
   CHECK(named(R"({"class": "HybridDimVjpAlgorithm", "args": {"decay_or_rank": 3}})") ==
         Algorithm(HybridDim{.decay_or_rank = 3}));
 }
+
+}  // namespace etrace_vmap_test

@@ -6,7 +6,7 @@
 
 #include "braintrace/array/rng.h"
 
-namespace braintrace {
+namespace braintrace::events_test {
 namespace {
 
 std::string little(std::uint64_t v, int width) {
@@ -111,4 +111,4 @@ TEST_CASE("frames count events by time, place and polarity") {
   CHECK_THROWS_AS(count_frames({1, 1, {{0, 1, 0, true}}}), UserError);
 }
 
-}  // namespace braintrace
+}  // namespace braintrace::events_test

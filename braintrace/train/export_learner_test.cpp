@@ -15,6 +15,8 @@
 #include "braintrace/train/losses.h"
 #include "braintrace/train/optimizers.h"
 
+namespace export_learner_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -172,3 +174,5 @@ TEST_CASE("what cannot be exported is refused") {
       export_learner(learner, loss_of(learner), {zeros({kIn}), zeros({kOut})}),
       doctest::Contains("BPTT needs whole sequences"), UserError);
 }
+
+}  // namespace export_learner_test

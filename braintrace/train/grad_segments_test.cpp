@@ -10,6 +10,8 @@
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 
+namespace grad_segments_test {
+
 using namespace braintrace;
 
 namespace {
@@ -138,3 +140,5 @@ TEST_CASE("the memory of automatic segments grows with the root of the length") 
   if (!testing::reset_peak() || !testing::peak_bytes()) return;
   CHECK(peak_of(rooted, 2500) < 0.35 * peak_of(BPTT{}, 2500));
 }
+
+}  // namespace grad_segments_test

@@ -12,7 +12,7 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/metrics.h"
 
-namespace braintrace {
+namespace braintrace::gradients_test {
 namespace {
 
 using testing::check_close;
@@ -115,4 +115,4 @@ TEST_CASE("gradient_cosine joins all leaves") {
                        "gradient_cosine: only the first gradient has 'b'", UserError);
 }
 
-}  // namespace braintrace
+}  // namespace braintrace::gradients_test

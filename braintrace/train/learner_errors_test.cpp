@@ -9,6 +9,8 @@
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 
+namespace learner_errors_test {
+
 using namespace braintrace;
 
 namespace {
@@ -351,3 +353,5 @@ TEST_CASE("a refused parameter is an error by name, or stays as it is with a rec
     }
   }
 }
+
+}  // namespace learner_errors_test

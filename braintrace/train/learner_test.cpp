@@ -9,6 +9,8 @@
 #include "braintrace/testing/finite_differences.h"
 #include "braintrace/train/losses.h"
 
+namespace learner_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -135,3 +137,5 @@ TEST_CASE("a modulator per sample is repeated over the units of the sample") {
     CHECK(std::abs(want.at(0)) > 0);
   }
 }
+
+}  // namespace learner_test

@@ -11,6 +11,8 @@
 #include "braintrace/train/losses.h"
 #include "braintrace/train/prepared_grad.h"
 
+namespace learner_use_test {
+
 using namespace braintrace;
 
 namespace {
@@ -131,3 +133,5 @@ TEST_CASE(
   CHECK_THROWS_AS(restore(c.learner, other), UserError);
   CHECK(state_dict(c.model) == before);
 }
+
+}  // namespace learner_use_test

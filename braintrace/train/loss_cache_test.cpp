@@ -7,6 +7,8 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 
+namespace loss_cache_test {
+
 using namespace braintrace;
 
 namespace {
@@ -74,3 +76,5 @@ TEST_CASE("a loss that comes again is not compiled again") {
   s.grad(s.model.a, 0);
   CHECK(s.learner.last_program() == program);
 }
+
+}  // namespace loss_cache_test

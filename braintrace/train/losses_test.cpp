@@ -14,7 +14,7 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/transforms/vjp.h"
 
-namespace braintrace {
+namespace braintrace::losses_test {
 namespace {
 
 using testing::check_close;
@@ -142,4 +142,4 @@ TEST_CASE("losses refuse shapes, types and labels that do not fit") {
   CHECK_THROWS_AS(softmax_cross_entropy(zeros({1, 3}), labels({-1})), UserError);
 }
 
-}  // namespace braintrace
+}  // namespace braintrace::losses_test

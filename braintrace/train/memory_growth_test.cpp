@@ -11,6 +11,8 @@
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 
+namespace memory_growth_test {
+
 using namespace braintrace;
 using testing::peak_bytes;
 using testing::reset_peak;
@@ -114,3 +116,5 @@ TEST_CASE("the measure of memory sees an array that grows") {
   if (spare_bytes() < kAllowedBytes) CHECK(*peak_bytes() - before > kAllowedBytes);
   CHECK(big.at(0) == 1);
 }
+
+}  // namespace memory_growth_test

@@ -10,6 +10,8 @@
 #include "braintrace/train/losses.h"
 #include "braintrace/train/prepared_grad.h"
 
+namespace modulators_test {
+
 using namespace braintrace;
 
 namespace {
@@ -241,3 +243,5 @@ TEST_CASE("modulators are checked before anything runs") {
                        "modulated_grad: D_RTRL has no modulatory signal", UserError);
   CHECK(s.learner.running_index() == 0);
 }
+
+}  // namespace modulators_test

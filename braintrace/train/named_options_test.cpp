@@ -8,6 +8,8 @@
 #include "braintrace/testing/micro_model.h"
 #include "braintrace/testing/online_trial.h"
 
+namespace named_options_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -331,3 +333,5 @@ TEST_CASE("compat is the preset of the reference's side of every option") {
   CHECK(all.graph.weight_source == preset.graph.weight_source);
   CHECK(all.graph.snap_fallback == preset.graph.snap_fallback);
 }
+
+}  // namespace named_options_test

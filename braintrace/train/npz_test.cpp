@@ -9,7 +9,7 @@
 #include "braintrace/array/rng.h"
 #include "braintrace/train/csv.h"
 
-namespace braintrace {
+namespace braintrace::npz_test {
 namespace {
 
 const std::string data = BT_TESTS_DIR "/data/";
@@ -98,4 +98,4 @@ TEST_CASE("damaged archives give a UserError or the right arrays, never anything
   }
 }
 
-}  // namespace braintrace
+}  // namespace braintrace::npz_test

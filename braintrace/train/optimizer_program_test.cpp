@@ -5,6 +5,8 @@
 
 #include "braintrace/ops/ops.h"
 
+namespace optimizer_program_test {
+
 using namespace braintrace;
 
 TEST_CASE("rules as IR take the steps of the optimiser") {
@@ -42,3 +44,5 @@ TEST_CASE("rules as IR take the steps of the optimiser") {
     for (const auto& [name, value] : moments) CHECK(kept.contains(name + "/w"));
   }
 }
+
+}  // namespace optimizer_program_test

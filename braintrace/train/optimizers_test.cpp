@@ -12,7 +12,7 @@
 #include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace {
+namespace braintrace::optimizers_test {
 namespace {
 
 using nlohmann::json;
@@ -221,4 +221,4 @@ TEST_CASE("a bad gradient changes nothing") {
                        UserError);
 }
 
-}  // namespace braintrace
+}  // namespace braintrace::optimizers_test

@@ -6,6 +6,8 @@
 #include "braintrace/nn/nn.h"
 #include "braintrace/train/losses.h"
 
+namespace prepared_grad_test {
+
 using namespace braintrace;
 
 namespace {
@@ -122,3 +124,5 @@ TEST_CASE("a prepared gradient refuses other shapes by name and value") {
                        "PreparedGrad: 2 sequences were prepared, got 1", UserError);
   CHECK_THROWS_AS(twin.learner.prepare(twin.loss(), {}), UserError);
 }
+
+}  // namespace prepared_grad_test

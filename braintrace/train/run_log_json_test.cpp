@@ -8,6 +8,8 @@
 
 #include "braintrace/base/error.h"
 
+namespace run_log_json_test {
+
 using namespace braintrace;
 
 namespace {
@@ -69,3 +71,5 @@ TEST_CASE("text that is no log is refused") {
   CHECK_THROWS_WITH_AS(run_log_from_json(outside),
                        doctest::Contains("outside 4 steps of 2 units"), UserError);
 }
+
+}  // namespace run_log_json_test

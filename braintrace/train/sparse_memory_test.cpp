@@ -9,6 +9,8 @@
 #include "braintrace/train/losses.h"
 #include "braintrace/train/optimizers.h"
 
+namespace sparse_memory_test {
+
 using namespace braintrace;
 
 namespace {
@@ -68,3 +70,5 @@ TEST_CASE("D_RTRL on sparse connections has a trace for each, and no more") {
   if (!testing::reset_peak() || !testing::peak_bytes()) return;
   CHECK(bytes_per_connection(D_RTRL{}) < 60);
 }
+
+}  // namespace sparse_memory_test

@@ -5,6 +5,8 @@
 
 #include "braintrace/nn/model_registry.h"
 
+namespace synthetic_training_test {
+
 using namespace braintrace;
 
 namespace {
@@ -117,3 +119,5 @@ TEST_CASE("train_synthetic_gradient refuses what it cannot train on") {
   CHECK_THROWS_WITH_AS(train_synthetic_gradient(plain, {s.xs}),
                        doctest::Contains("D_RTRL has no synthesizer"), UserError);
 }
+
+}  // namespace synthetic_training_test

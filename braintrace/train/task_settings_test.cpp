@@ -5,6 +5,8 @@
 
 #include "braintrace/base/error.h"
 
+namespace task_settings_test {
+
 using namespace braintrace;
 
 TEST_CASE("every task is made by its name and has options by name") {
@@ -46,3 +48,5 @@ TEST_CASE("settings that cannot be meant are refused by name") {
   CHECK_THROWS_WITH_AS(task_setting_names("mnist"),
                        doctest::Contains("unknown task 'mnist'"), UserError);
 }
+
+}  // namespace task_settings_test

@@ -9,7 +9,7 @@
 
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace {
+namespace braintrace::tasks_test {
 namespace {
 
 constexpr std::int64_t many = 400;
@@ -220,4 +220,4 @@ TEST_CASE("tasks refuse bad options by name") {
   CHECK_THROWS_AS(adding_task().batch(Split::train, 0, 0), UserError);
 }
 
-}  // namespace braintrace
+}  // namespace braintrace::tasks_test

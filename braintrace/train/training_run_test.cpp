@@ -9,6 +9,8 @@
 #include "braintrace/testing/temporary_folder.h"
 #include "braintrace/train/tasks.h"
 
+namespace training_run_test {
+
 using namespace braintrace;
 
 namespace {
@@ -187,3 +189,5 @@ TEST_CASE("spiking nets report their rate and a raster") {
   REQUIRE(e.accuracy);
   CHECK(*e.accuracy <= 1);
 }
+
+}  // namespace training_run_test

@@ -8,6 +8,8 @@
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 
+namespace two_groups_test {
+
 using namespace braintrace;
 
 namespace {
@@ -57,3 +59,5 @@ TEST_CASE("a weight that moves two groups learns through the tail of each") {
         testing::check_close(leaf, online.at(leaf), g, tol::f64);
     }
 }
+
+}  // namespace two_groups_test

@@ -8,6 +8,8 @@
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 
+namespace window_carry_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -120,3 +122,5 @@ TEST_CASE("a sequence that was stopped early has ended too") {
   CHECK(t.learner.trace_steps() == 3);
   check_zero(t.learner);
 }
+
+}  // namespace window_carry_test

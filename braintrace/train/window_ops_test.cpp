@@ -5,6 +5,8 @@
 #include "braintrace/algo/algorithm_aliases.h"
 #include "braintrace/testing/online_trial.h"
 
+namespace window_ops_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -66,3 +68,5 @@ TEST_CASE("so do windows of the published rule, of one filter, and of none") {
   check_windows(c, pp_prop{.decay_or_rank = 0.8},
                 {.bias_correction = BiasCorrection::calls});
 }
+
+}  // namespace window_ops_test

@@ -9,6 +9,8 @@
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 
+namespace window_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -116,3 +118,5 @@ TEST_CASE("a sequence that ends with its window leaves zero traces") {
     }
   }
 }
+
+}  // namespace window_test

@@ -12,7 +12,7 @@
 #include "braintrace/transforms/vjp.h"
 #include "braintrace/transforms/vmap.h"
 
-namespace braintrace {
+namespace braintrace::control_flow_test {
 namespace {
 
 using testing::check_close;
@@ -216,4 +216,4 @@ TEST_CASE("a cotangent that arrives at one carry reaches the others through the 
 }
 
 }  // namespace
-}  // namespace braintrace
+}  // namespace braintrace::control_flow_test

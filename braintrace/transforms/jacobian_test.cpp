@@ -9,7 +9,7 @@
 #include "braintrace/testing/derivatives.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace {
+namespace braintrace::jacobian_test {
 namespace {
 
 using testing::check_close;
@@ -61,4 +61,4 @@ TEST_CASE("jacobian refuses what is not there or not a float") {
 }
 
 }  // namespace
-}  // namespace braintrace
+}  // namespace braintrace::jacobian_test

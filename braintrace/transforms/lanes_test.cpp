@@ -11,7 +11,7 @@
 #include "braintrace/testing/tolerance.h"
 #include "braintrace/transforms/jacobian.h"
 
-namespace braintrace {
+namespace braintrace::lanes_test {
 namespace {
 
 using testing::check_close;
@@ -59,4 +59,4 @@ TEST_CASE("sensitivities are transposed Jacobians, forward and in reverse") {
 }
 
 }  // namespace
-}  // namespace braintrace
+}  // namespace braintrace::lanes_test

@@ -16,7 +16,7 @@
 #include "braintrace/transforms/linearize.h"
 #include "braintrace/transforms/transpose.h"
 
-namespace braintrace {
+namespace braintrace::vjp_test {
 namespace {
 
 using testing::check_close;
@@ -161,4 +161,4 @@ TEST_CASE("an op without a derivative is refused by name") {
 }
 
 }  // namespace
-}  // namespace braintrace
+}  // namespace braintrace::vjp_test

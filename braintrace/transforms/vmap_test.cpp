@@ -10,7 +10,7 @@
 #include "braintrace/testing/derivatives.h"
 #include "braintrace/testing/tolerance.h"
 
-namespace braintrace {
+namespace braintrace::vmap_test {
 namespace {
 
 using testing::check_lanes;
@@ -89,4 +89,4 @@ TEST_CASE("an op without a batch rule is refused by name") {
 }
 
 }  // namespace
-}  // namespace braintrace
+}  // namespace braintrace::vmap_test

@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace chart_test {
+
 using namespace braintrace;
 
 namespace {
@@ -74,3 +76,5 @@ TEST_CASE("marks of a logarithmic axis are round numbers") {
     for (const char* odd : {">1.58<", ">0.631<", ">0.316<", ">0.0316<"})
       CHECK(text.find(odd) == std::string::npos);
 }
+
+}  // namespace chart_test

@@ -7,6 +7,8 @@
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/ops/registry.h"
 
+namespace code_test {
+
 using namespace braintrace;
 
 namespace {
@@ -151,3 +153,5 @@ TEST_CASE("every op prints without a left-over of its template") {
     }
   }
 }
+
+}  // namespace code_test

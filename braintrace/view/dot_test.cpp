@@ -9,6 +9,8 @@
 #include "braintrace/view/dot_impl.h"
 #include "braintrace/view/svg.h"
 
+namespace dot_test {
+
 using namespace braintrace;
 
 namespace {
@@ -99,3 +101,5 @@ TEST_CASE("long reasons are wrapped at spaces only") {
   CHECK(internal::wrapped("unbreakable", 4) == "unbreakable");
   CHECK(internal::wrapped("", 4).empty());
 }
+
+}  // namespace dot_test

@@ -5,6 +5,8 @@
 
 #include "braintrace/nn/model_registry.h"
 
+namespace equations_test {
+
 using namespace braintrace;
 
 namespace {
@@ -55,3 +57,5 @@ TEST_CASE("the legend says what D is") {
   CHECK(has(SnAp{.n = 3}, "within 3 steps"));
   CHECK(has(BPTT{}, "no traces"));
 }
+
+}  // namespace equations_test

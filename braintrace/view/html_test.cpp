@@ -9,6 +9,8 @@
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/view/html_impl.h"
 
+namespace html_test {
+
 using namespace braintrace;
 
 namespace {
@@ -120,3 +122,5 @@ TEST_CASE("large programs are shown as text only") {
   CHECK(page_of(*model, {10}, {.max_program_nodes = 2}).find("as a picture") ==
         std::string::npos);
 }
+
+}  // namespace html_test

@@ -10,6 +10,8 @@
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/testing/recorded_json.h"
 
+namespace json_test {
+
 using namespace braintrace;
 using nlohmann::json;
 
@@ -58,3 +60,5 @@ TEST_CASE("verdicts and cuts are part of the summary") {
   CHECK(j["cuts"][0]["from"] == json::array({"rnn/h"}));
   CHECK(j["relations"][0]["kind"] == "dense");
 }
+
+}  // namespace json_test

@@ -6,6 +6,8 @@
 #include "braintrace/ops/ops.h"
 #include "braintrace/view/step_names.h"
 
+namespace program_text_test {
+
 using namespace braintrace;
 
 namespace {
@@ -60,3 +62,5 @@ TEST_CASE("step names cover every input and every written state") {
   CHECK(names.exit.at(step.find({"h"})->out[0]) == "h at exit");
   CHECK(names.exit.at(step.program.outputs()[0]) == "y0");
 }
+
+}  // namespace program_text_test

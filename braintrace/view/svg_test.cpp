@@ -5,6 +5,8 @@
 
 #include "braintrace/base/error.h"
 
+namespace svg_test {
+
 using namespace braintrace;
 
 TEST_CASE("a small graph becomes an SVG picture with its labels") {
@@ -35,3 +37,5 @@ TEST_CASE("the same text gives the same picture every time") {
   dot_to_svg("digraph other { x -> y }");
   CHECK(dot_to_svg(dot) == first);
 }
+
+}  // namespace svg_test

@@ -8,6 +8,8 @@
 #include "braintrace/io/checkpoint.h"
 #include "braintrace/io/safetensors.h"
 
+namespace checkpoint_fuzz_test {
+
 using namespace braintrace;
 
 namespace {
@@ -163,3 +165,5 @@ TEST_CASE("damaged safetensors give arrays that fit the file or a UserError") {
   CHECK(read > kMutations / 50);
   CHECK(read < kMutations / 2);
 }
+
+}  // namespace checkpoint_fuzz_test

@@ -10,6 +10,8 @@
 #include "braintrace/ops/registry.h"
 #include "braintrace/testing/random_graph.h"
 
+namespace parse_fuzz_test {
+
 using namespace braintrace;
 using namespace braintrace::testing;
 
@@ -126,3 +128,5 @@ TEST_CASE("damaged program texts give a program that verifies or a UserError") {
   CHECK(programs > 100);
   CHECK(programs < kSources * kMutationsPerSource / 2);
 }
+
+}  // namespace parse_fuzz_test
