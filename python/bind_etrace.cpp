@@ -229,6 +229,9 @@ void def_passes(py::module_& m) {
       ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4))\n"
       ">>> bt.find_hidden_param_op_relations_from_module(gru, bt.zeros(3))[0].path\n"
       "('Wz', 'weight')");
+}
+
+void def_perturbations(py::module_& m) {
   m.def(
       "add_hidden_perturbation_from_minfo",
       [](const py::object& minfo) {
@@ -279,6 +282,7 @@ void init_etrace(py::module_& m) {
         "What compile_etrace_graph takes as keywords with a name as value.\n\n"
         ">>> 'mixing' in bt.compile_option_names()\nTrue");
   def_passes(m);
+  def_perturbations(m);
 }
 
 }  // namespace braintrace::python
