@@ -130,6 +130,8 @@ Value made_with_data(MicroModel& s, const Value& x) {
       .carry[0];
 }
 
+void no_descent(Options& o) { o.control_flow.scan_descent = "off"; }
+
 void with_error(Options& o) { o.control_flow.etp_in_control_flow = "error"; }
 
 void with_exclude(Options& o) { o.control_flow.etp_in_control_flow = "exclude"; }
