@@ -6,8 +6,10 @@
 #include <optional>
 #include <queue>
 #include <set>
+#include <utility>
 
 #include "braintrace/ir/op_def.h"
+#include "braintrace/run/fused_sum.h"
 #include "braintrace/run/plan_groups_impl.h"
 #include "braintrace/run/tile_program.h"
 
@@ -175,6 +177,39 @@ std::optional<LeadingSum> as_leading_sum(const Graph& g, const Node& n, const Lo
   return LeadingSum{static_cast<std::size_t>(p), r->axes.size()};
 }
 
+// Sums leave groups that read and write more than one pass with sums can point at.
+void part_with_sums(std::vector<Group>& groups, const Graph& g) {
+  std::vector<std::size_t> group_of(g.nodes().size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (std::size_t n : groups[i].nodes) group_of[n] = i;
+    for (std::size_t n : groups[i].sums) group_of[n] = i;
+  }
+  std::vector<std::set<ValueId>> read(groups.size()), written(groups.size());
+  std::vector<std::int64_t> producer(g.num_values(), -1);
+  const auto note_read = [&](ValueId v, std::size_t by) {
+    const std::int64_t p = producer[v.index];
+    const std::size_t from =
+        p < 0 ? groups.size() : group_of[static_cast<std::size_t>(p)];
+    if (from == by) return;
+    if (by < groups.size()) read[by].insert(v);
+    if (from < groups.size()) written[from].insert(v);
+  };
+  for (std::size_t n = 0; n < g.nodes().size(); ++n) {
+    for (ValueId v : g.nodes()[n].inputs) note_read(v, group_of[n]);
+    for (ValueId v : g.nodes()[n].outputs)
+      producer[v.index] = static_cast<std::int64_t>(n);
+  }
+  for (ValueId v : g.outputs()) note_read(v, groups.size());
+  for (std::size_t i = 0, count = groups.size(); i < count; ++i) {
+    const std::size_t sums = groups[i].sums.size();
+    if (sums == 0 ||
+        read[i].size() + written[i].size() + 2 * sums <= FusedSum::kMaxPointers)
+      continue;
+    for (std::size_t n : std::exchange(groups[i].sums, {}))
+      groups.push_back({{n}, false});
+  }
+}
+
 // Sorts groups so that producers come first; among those ready, the one whose last node
 // stands first in the program.
 std::vector<Group> ordered(std::vector<Group> groups, const Graph& g, const Stages& s) {
@@ -222,6 +257,7 @@ bool is_window(const Graph& g, const Node& n, const Lowering& l) {
 }
 
 std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) {
+  constexpr std::size_t kMostNodes = 256;  // values of one pass lie in a worker's scratch
   const Stages stages(g, lowered);
   std::map<std::pair<int, Shape>, std::size_t> fused;  // stage and shape -> group
   std::vector<Group> groups;
@@ -241,10 +277,14 @@ std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) 
     }
     const Shape& shape = g.type(g.nodes()[n].outputs[0]).shape;
     const auto [at, fresh] = fused.try_emplace({stages.stage(n), shape}, groups.size());
-    if (fresh) groups.push_back({{}, true});
+    // Within a stage, what follows a part never comes before it again.
+    const bool full = !fresh && groups[at->second].nodes.size() == kMostNodes;
+    if (full) at->second = groups.size();
+    if (fresh || full) groups.push_back({{}, true});
     groups[at->second].nodes.push_back(n);
     group_of[n] = at->second;
   }
+  part_with_sums(groups, g);
   return ordered(std::move(groups), g, stages);
 }
 

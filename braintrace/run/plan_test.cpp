@@ -125,6 +125,29 @@ TEST_CASE("carries that swap, stay, or are stacked keep their values") {
     }
 }
 
+TEST_CASE("passes with more values than a worker can hold are run in parts") {
+  const auto b = Builder::create();
+  const Type type{DType::f64, {16, 2048}};
+  const Value x = b->input(type);
+  std::vector<Array> inputs{full(type.shape, 0.5, DType::f64)};
+  Values outs;
+  for (int i = 0; i < 80; ++i) {
+    const Value y = b->input(type);
+    inputs.push_back(full(type.shape, 0.01 * i, DType::f64));
+    outs.push_back(sum(x * y + 0.25 * i, {.axes = {0}}));  // 82 inputs, 80 sums
+    outs.push_back(abs(y - x));
+  }
+  Value chain = b->input({DType::f64, {4}});
+  inputs.push_back(array({1, 2, 3, 4}, DType::f64));
+  for (int i = 0; i < 3000; ++i) chain = maximum(chain, 0.001 * i) + 0.5;
+  outs.push_back(chain);
+  const Graph g = b->finish(outs);
+  const std::vector<Array> got = planned(g, inputs), want = interpret(g, inputs);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    testing::check_close(std::to_string(i), got[i], want[i], tol::f64);
+  CHECK(want.back().at(0) > 1000);
+}
+
 TEST_CASE("a trace of two states goes through memory once though its signal comes late") {
   const auto b = Builder::create();
   const Value eps = b->input({DType::f32, {8, 64, 64, 2}});
