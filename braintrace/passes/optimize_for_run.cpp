@@ -5,6 +5,7 @@
 #include "braintrace/passes/dce.h"
 #include "braintrace/passes/fuse_gates.h"
 #include "braintrace/passes/hoist_accumulators.h"
+#include "braintrace/passes/outer_products.h"
 #include "braintrace/passes/split_scan.h"
 #include "braintrace/passes/split_states.h"
 #include "braintrace/passes/spread_vectors.h"
@@ -26,6 +27,7 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
       "split_scan", [](const Graph& x) { return split_scan(x); }, h);
   h = run("contract_sums", contract_sums, h);
   h = run("spread_vectors", spread_vectors, h);
+  h = run("outer_products", outer_products, h);
   h = run("dce", dce, h);
   h = run(
       "fuse_gates", [](const Graph& x) { return fuse_gates(x); }, h);

@@ -70,9 +70,27 @@ void sort_pairs(Ints& left, Ints& right) {
 
 }  // namespace
 
+// A small array that is read many times, and across its rows, is turned once instead.
+View Planner::along_rows(Scope& s, const View& v) {
+  constexpr std::int64_t kTimesRead = 8;
+  View own = v;  // without the axes it is repeated along
+  std::int64_t inner_stride = 1;
+  for (std::size_t a = 0; a < v.shape.size(); ++a) {
+    if (v.strides[a] == 0) own.shape[a] = 1;
+    if (v.shape[a] > 1) inner_stride = v.strides[a];
+  }
+  if (inner_stride == 0 || inner_stride == 1 || own.size() * kTimesRead > v.size())
+    return v;
+  View rows = packed(s, own, tick());
+  for (std::size_t a = 0; a < v.shape.size(); ++a)
+    if (own.shape[a] == 1) rows.strides[a] = 0;
+  rows.shape = v.shape;
+  return rows;
+}
+
 // The chain of a group: its inputs and steps. Numbers the values.
-FusedChain Planner::chain_of(const Scope& s, const Group& group,
-                             const std::vector<bool>& inside) const {
+FusedChain Planner::chain_of(Scope& s, const Group& group,
+                             const std::vector<bool>& inside) {
   FusedChain c;
   c.spec.loop = s.g.type(s.g.nodes()[group.nodes[0]].outputs[0]).shape;
   for (std::size_t n : group.nodes)
@@ -86,7 +104,7 @@ FusedChain Planner::chain_of(const Scope& s, const Group& group,
       });
       c.number[v] = static_cast<int>(known - c.in.begin());
       if (known != c.in.end()) continue;
-      c.in.push_back(view(s, v));
+      c.in.push_back(along_rows(s, view(s, v)));
       c.spec.inputs.push_back({c.in.back().dtype, c.in.back().strides});
     }
   for (std::size_t n : group.nodes) {

@@ -80,8 +80,8 @@ class Planner {
   void plan_constant(Scope& s, const Node& n);
   void plan_concatenate(Scope& s, const Node& n, std::int64_t axis);
   void plan_fused(Scope& s, const Group& group);
-  FusedChain chain_of(const Scope& s, const Group& group,
-                      const std::vector<bool>& inside) const;
+  View along_rows(Scope& s, const View& v);
+  FusedChain chain_of(Scope& s, const Group& group, const std::vector<bool>& inside);
   int align_inputs(const std::vector<View>& in, const View& out, int time);
   bool may_reuse(const View& in, const View& out) const;
   bool is_taken(int in, int time) const;

@@ -71,6 +71,24 @@ TEST_CASE("reshapes, transposes, slices and broadcasts of inputs move no data") 
               {array({2, 3}, {1, 2, 3, 4, 5, 6}, DType::f64)});
 }
 
+TEST_CASE("a small array that is read many times across its rows is turned once") {
+  const auto text = [](const std::string& times) {
+    return "in %0:f64[" + times + R"(,2,3] %1:f64[3,2]
+      %2:f64[2,3] = transpose {permutation=[1,0]} %1
+      %3:f64[)" +
+           times + R"(,2,3] = broadcast {shape=[)" + times + R"(,2,3]} %2
+      %4:f64[)" +
+           times + R"(,2,3] = mul %0 %3
+      out %4)";
+  };
+  std::vector<double> many;
+  for (int i = 0; i < 96; ++i) many.push_back(0.5 * i);
+  const Array small = array({3, 2}, {1, 2, 3, 4, 5, 6}, DType::f64);
+  check_equal(text("16"), {array({16, 2, 3}, many, DType::f64), small});
+  CHECK(says(description(text("16")), "copy"));
+  CHECK_FALSE(says(description(text("4")), "copy"));
+}
+
 TEST_CASE("parts of a concatenation are written where they belong") {
   const std::string text = R"(in %0:f64[2,2] %1:f64[2,1]
       %2:f64[2,2] = exp %0
