@@ -7,8 +7,9 @@
 namespace braintrace {
 namespace {
 
-// Rows at least this long are cut by themselves.
-constexpr std::int64_t kLongRow = 192;
+// Rows at least this long are cut by themselves; with an operand that is one number per
+// row, which would have to be spread over the row, already shorter ones.
+constexpr std::int64_t kLongRow = 192, kLongRowOfNumber = 24;
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -73,6 +74,8 @@ void copy_row(std::byte* strided, std::int64_t stride, std::size_t element,
     std::memcpy(out ? strided : packed, out ? packed : strided, bytes);
     return;
   }
+  if (!out && stride == 0)
+    return spread_number(strided, packed, static_cast<std::size_t>(n), element);
   if (element == 4 && stride == 2) return copy_pairs<out>(strided, packed, n);
   if (element == 4) return copy_strided<4, out>(strided, stride, packed, n);
   if (element == 8) return copy_strided<8, out>(strided, stride, packed, n);
@@ -96,6 +99,14 @@ void copy_run(const TileLayout& t, const Ints& strides, TileLayout::Run run,
   }
 }
 
+// Does an operand stay the same along a row, but not from row to row?
+bool has_number_per_row(const TileLayout& t) {
+  return std::any_of(t.strides.begin(), t.strides.end(), [](const Ints& s) {
+    return !s.empty() && s.back() == 0 &&
+           std::any_of(s.begin(), s.end(), [](auto v) { return v != 0; });
+  });
+}
+
 }  // namespace
 
 std::int64_t TileLayout::num_blocks() const {
@@ -115,7 +126,8 @@ TileLayout tile_layout(const Shape& loop, const std::vector<Ints>& strides,
   TileLayout t = merged(loop, strides);
   if (!t.shape.empty()) t.row = t.shape.back();
   if (t.size == 0) return t;
-  t.inside_rows = t.shape.size() <= 1 || t.row >= std::min(kLongRow, block);
+  const std::int64_t long_row = has_number_per_row(t) ? kLongRowOfNumber : kLongRow;
+  t.inside_rows = t.shape.size() <= 1 || t.row >= std::min(long_row, block);
   if (t.inside_rows) {
     // Even blocks of whole vectors.
     t.block = divided_up(divided_up(t.row, divided_up(t.row, block)), 16) * 16;
@@ -146,6 +158,18 @@ std::int64_t offset_of(const TileLayout& t, const Ints& strides, std::int64_t at
     at /= t.shape[a];
   }
   return offset;
+}
+
+void spread_number(const std::byte* number, std::byte* packed, std::size_t n,
+                   std::size_t element) {
+  const auto spread = [&]<class T>(T value) {
+    std::memcpy(&value, number, sizeof(T));
+    std::fill_n(reinterpret_cast<T*>(packed), n, value);
+  };
+  if (element == 4) return spread(std::uint32_t{});
+  if (element == 8) return spread(std::uint64_t{});
+  if (element == 2) return spread(std::uint16_t{});
+  spread(std::uint8_t{});
 }
 
 void gather_run(const TileLayout& t, const Ints& strides, TileLayout::Run run,

@@ -43,6 +43,10 @@ Access access_of(const TileLayout& layout, std::size_t operand);
 // Element offset of a position.
 std::int64_t offset_of(const TileLayout& layout, const Ints& strides, std::int64_t at);
 
+// Fills packed scratch with one number.
+void spread_number(const std::byte* number, std::byte* packed, std::size_t n,
+                   std::size_t element);
+
 // Copies the block's elements between strided memory and packed scratch.
 void gather_run(const TileLayout& layout, const Ints& strides, TileLayout::Run run,
                 std::size_t element, const std::byte* from, std::byte* packed);

@@ -2,7 +2,6 @@
 #include "braintrace/run/tile_program.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -20,17 +19,6 @@ constexpr std::int64_t kChunk = 16384;
 
 std::size_t bytes_of(std::int64_t n, std::size_t element) {
   return static_cast<std::size_t>(n) * element;
-}
-
-void fill(const std::byte* value, std::byte* y, std::size_t n, std::size_t element) {
-  const auto spread = [&]<class T>(T first) {
-    std::memcpy(&first, value, sizeof(T));
-    std::fill_n(reinterpret_cast<T*>(y), n, first);
-  };
-  if (element == 4) return spread(std::uint32_t{});
-  if (element == 8) return spread(std::uint64_t{});
-  if (element == 2) return spread(std::uint16_t{});
-  spread(std::uint8_t{});
 }
 
 struct Pointers {
@@ -132,7 +120,7 @@ class ChunkRunner {
         break;
       }
       case TileAction::fill:
-        fill(table_[a.operands[0]], table_[a.result], n, a.element);
+        spread_number(table_[a.operands[0]], table_[a.result], n, a.element);
         break;
       case TileAction::gather:
         gather(a, run);

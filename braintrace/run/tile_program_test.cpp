@@ -110,8 +110,9 @@ TEST_CASE("every micro-op on every type gives the bits of its op") {
 
 TEST_CASE("operands repeated along axes are read as such") {
   // Rows short and long, so that blocks hold whole rows or lie inside one.
-  for (const Shape& loop : {Shape{37, 5}, Shape{3, 700}, Shape{4, 6, 9}, Shape{2, 3, 200},
-                            Shape{1, 1}, Shape{}, Shape{0, 4}}) {
+  for (const Shape& loop :
+       {Shape{37, 5}, Shape{3, 700}, Shape{4, 6, 9}, Shape{2, 3, 200}, Shape{7, 23},
+        Shape{7, 24}, Shape{5, 3, 41}, Shape{1, 1}, Shape{}, Shape{0, 4}}) {
     const auto rank = loop.size();
     for (std::size_t mask = 0; mask < (1U << rank); ++mask) {
       Shape small = loop;
