@@ -79,7 +79,7 @@ struct Plan::State {
   std::vector<int> input_buffers, output_buffers;
   std::vector<int> paired_input;     // by output: the input it is paired with, or -1
   std::vector<Array> packed_inputs;  // copies of strided inputs
-  std::vector<Array> spare_outputs;  // for outputs that the caller still reads as inputs
+  std::vector<Array> spare_outputs;  // for outputs that the caller still holds
 
   State(const Graph& g, const PlanOptions& options);
   void bind_inputs(std::span<const Array* const> inputs);
@@ -152,6 +152,8 @@ void Plan::State::take_output(std::span<const Array* const> inputs, std::size_t 
     }
     if (same) std::swap(out, spare_outputs[o]);
   }
+  // Who lets go of one result only when he has the next gets two of them in turn.
+  if (i < 0 && fits(out) && !out.is_unique()) std::swap(out, spare_outputs[o]);
   if (!fits(out) || !out.is_unique()) out = Array::uninitialized(t.dtype, t.shape);
 }
 
