@@ -134,13 +134,22 @@ void run_matrix(const GemmSpec& s, const void* a, const void* b, void* c,
     run_part(s, a, b, c, team, bias, from, std::min(part, s.k - from));
 }
 
+bool takes_events(const GemmSpec& s) {
+  return is_float(s.dtype) && s.b.col == 1 && s.c.col == 1 && s.m > 0 && s.n > 0 &&
+         s.k > 0 && Lists::capacity(s.m) > 0;
+}
+
 }  // namespace
+
+void gemm_events_serial(const GemmSpec& s, const void* a, const void* b, void* c,
+                        const void* bias, std::byte* scratch) {
+  if (!takes_events(s)) return gemm_serial(s, a, b, c, bias, scratch);
+  run_matrix(s, a, b, c, OneThread{scratch}, bias);
+}
 
 void gemm_events(const GemmSpec& s, const void* a, const void* b, void* c,
                  ThreadPool& pool, const void* bias) {
-  const bool fits = is_float(s.dtype) && s.b.col == 1 && s.c.col == 1 && s.m > 0 &&
-                    s.n > 0 && s.k > 0 && Lists::capacity(s.m) > 0;
-  if (!fits) return gemm(s, a, b, c, pool, bias);
+  if (!takes_events(s)) return gemm(s, a, b, c, pool, bias);
   if (s.batch == 1) return run_matrix(s, a, b, c, AllThreads{pool}, bias);
   GemmSpec one = s;
   one.batch = 1;

@@ -12,6 +12,9 @@ namespace braintrace {
 // unit column strides in B and C; otherwise it is gemm.
 void gemm_events(const GemmSpec& spec, const void* a, const void* b, void* c,
                  ThreadPool& pool, const void* bias = nullptr);
+// The same for batch 1 on the calling thread, with the scratch of one worker.
+void gemm_events_serial(const GemmSpec& spec, const void* a, const void* b, void* c,
+                        const void* bias, std::byte* scratch);
 
 // Nonzeros of A, divided by its size, below which rows are added.
 inline constexpr double kEventDensity = 0.45;

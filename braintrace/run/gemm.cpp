@@ -24,11 +24,15 @@ struct Cut {
   std::int64_t across, down;   // tiles
 };
 
+// Large tiles, but four of them where the work is worth sharing; fewer rows first, as a
+// panel of B costs less to copy again than the rows of A.
 Cut cut_of(const GemmSpec& s) {
-  constexpr std::int64_t kTileColumns = 128;
-  const std::int64_t down = std::max<std::int64_t>(1, divided_up(s.m, kTileRows));
-  const std::int64_t rows = divided_up(divided_up(s.m, down), 6) * 6;
+  constexpr std::int64_t kTileColumns = 128, kLeastRows = 24;
   const std::int64_t across = std::max<std::int64_t>(1, divided_up(s.n, kTileColumns));
+  std::int64_t down = std::max<std::int64_t>(1, divided_up(s.m, kTileRows));
+  if (gemm_ns(s) > kSharedWork && s.batch * across * down < 4)
+    down = std::max(down, std::min(divided_up(4, s.batch * across), s.m / kLeastRows));
+  const std::int64_t rows = divided_up(divided_up(s.m, down), 6) * 6;
   return {rows, kTileColumns, across, divided_up(s.m, rows)};
 }
 
@@ -129,6 +133,13 @@ void gemm_serial(const GemmSpec& s, const void* a, const void* b, void* c,
   if (!has_kernel(s)) return plain(s, a, b, c, bias);
   const Cut whole{s.m, s.n, 1, 1};
   run_tile(s, {a, b, c, bias, false}, whole, 0, scratch, nullptr);
+}
+
+void gemm_packed_serial(const GemmSpec& s, const void* a, const void* packed, void* c,
+                        const void* bias, std::byte* scratch) {
+  if (s.m == 0 || s.n == 0) return;
+  const Cut whole{s.m, s.n, 1, 1};
+  run_tile(s, {a, packed, c, bias, true}, whole, 0, scratch, nullptr);
 }
 
 void gemm(const GemmSpec& s, const void* a, const void* b, void* c, ThreadPool& pool,

@@ -116,7 +116,7 @@ void Planner::plan_scan(Scope& s, const Node& n, const lowering::Scan& l) {
   step.body = std::make_unique<Block>(
       plan(body, in, out, {&s, begin, true, spiking_in_body(l, spiking)}));
   const int end = tick();
-  step.sliced = sliced_body(*step.body, step.carry);
+  step.sliced = sliced_body(*step.body, step.carry, step.length);
   if (step.sliced) keep_apart(s, begin, end);
   for (Carry& c : step.carry) settle_carry(c, begin, end);
   for (const Walk& w : step.xs) {

@@ -131,10 +131,14 @@ struct SlicedBody {
   struct Piece {
     std::unique_ptr<TileProgram> whole, last;  // of a full part, of the last one
     std::vector<View> in, out;
+    std::optional<GemmStep> product = {};  // instead: a is in[0], c is out[0]
   };
   std::vector<Piece> pieces;  // one per step of the body
   std::int64_t size = 0, part = 0, parts = 0;
   double work_ns = 0;  // of one turn
+  // Cut for threads, not for the cache, and with the bits of the whole: one thread does
+  // better with the body as it is.
+  bool only_shared = false;
   // Of each part: its own slots, and what a piece is given.
   struct Room {
     Frame frame;
@@ -181,7 +185,8 @@ Program make_program(const Graph& g,
                      std::span<const std::pair<std::size_t, std::size_t>> in_place);
 // The body of a loop cut along axis 0, when that is worth it and nothing goes from one
 // part to another. Its own buffers may then not share memory.
-std::optional<SlicedBody> sliced_body(const Block& body, const std::vector<Carry>& carry);
+std::optional<SlicedBody> sliced_body(const Block& body, const std::vector<Carry>& carry,
+                                      std::int64_t length);
 // Points the slots of a loop at the values of its turn k.
 void set_slots(const ScanStep& s, Frame& f, std::int64_t k);
 void run_sliced(ScanStep& s, Frame& f);

@@ -133,7 +133,7 @@ void run(ScanStep& s, Frame& f) {
   for (const Carry& c : s.carry)
     if (c.entered >= 0 && s.length > 0)
       move_bytes(before_turn(s, c, f, 0), f.at(c.init), c.bytes);
-  if (s.sliced) {
+  if (s.sliced && !(s.sliced->only_shared && f.pool->size() == 1)) {
     run_sliced(s, f);
   } else {
     for (std::int64_t k = 0; k < s.length; ++k) {

@@ -9,6 +9,7 @@
 #include "braintrace/ops/ops.h"
 #include "braintrace/run/interpreter.h"
 #include "braintrace/run/plan.h"
+#include "braintrace/testing/close.h"
 
 namespace plan_slices_test {
 
@@ -97,6 +98,59 @@ TEST_CASE("turns that read other rows of what they carry are not cut") {
         return {tanh(transpose(v, {1, 0}) + x), v * 0.5 + h, h};
       }));
   CHECK_FALSE(says(turned, "parts"));
+}
+
+// A gated step of `rows` samples: products with the carried value on the left, joined
+// with what is read.
+Graph gated_loop(std::int64_t rows, bool spikes) {
+  const auto b = Builder::create();
+  constexpr std::int64_t n = 48;
+  const auto input = [&](Shape s) { return b->input({DType::f64, std::move(s)}); };
+  const Value h = input({rows, n}), xs = input({40, rows, 8});
+  const Value w = input({n + 8, n}), u = input({n, n}), bias = input({n});
+  const auto turn = [&](const Values& in) -> Values {
+    const Value now = spikes ? astype(greater(in[0], 0.3), DType::f64) : in[0];
+    const Value gate = sigmoid(matmul(concat({in[1], now}, 1), w * 0.1) + bias);
+    return {tanh(in[0] * gate + matmul(gate * now, u * 0.1)), gate};
+  };
+  const ScanResult r = scan(turn, {h}, {xs}, {.length = 40});
+  return b->finish(Values{r.carry[0], r.ys[0]});
+}
+
+// Bits of one thread at two to four, and sums near those of the interpreter.
+std::string checked_products(const Graph& g) {
+  const std::vector<Array> in = inputs_of(g), want = interpret(g, in);
+  std::vector<Array> first;
+  std::string text;
+  for (const int threads : {1, 2, 3, 4}) {
+    Plan plan(g, {.threads = threads});
+    std::vector<Array> got;
+    plan.run(in, got);
+    plan.run(in, got);
+    if (threads == 1) first = got;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(i);
+      CHECK(got[i] == first[i]);
+      testing::check_close("plan", got[i], want[i], 1e-9);
+    }
+    text = plan.describe();
+  }
+  return text;
+}
+
+TEST_CASE("turns with products of their rows run part by part") {
+  for (const bool spikes : {false, true})
+    for (const std::int64_t rows : {8, 16, 37, 64}) {
+      CAPTURE(rows);
+      const std::string text = checked_products(gated_loop(rows, spikes));
+      CHECK(says(text, rows == 37   ? " in 3 parts"
+                       : rows == 64 ? " in 4 parts"
+                                    : " in 2 parts"));
+    }
+}
+
+TEST_CASE("few rows are not cut") {
+  CHECK_FALSE(says(checked_products(gated_loop(7, false)), "parts"));
 }
 
 }  // namespace plan_slices_test
