@@ -6,13 +6,15 @@
 #include <type_traits>
 
 #include "braintrace/base/error.h"
+#include "braintrace/run/sum_rows.h"
 #include "braintrace/run/thread_pool.h"
 
 namespace braintrace {
 namespace {
 
-constexpr std::int64_t kColumns = 256;  // outputs of one tile, reduced row by row
-constexpr std::int64_t kRows = 64;      // outputs of one tile, reduced one by one
+// Outputs of one tile, reduced row by row: many, unless there are few tiles then.
+constexpr std::int64_t kColumns = 256, kFewColumns = 32, kTiles = 8;
+constexpr std::int64_t kRows = 64;  // outputs of one tile, reduced one by one
 // One long row is cut into pieces of this many elements, whose sums are added in order.
 constexpr std::int64_t kPiece = 32768, kMaxPieces = 256;
 
@@ -126,11 +128,13 @@ struct ReduceKernel::Runner {
   // The last kept axis is consecutive: outputs side by side.
   void columns() const {
     const std::int64_t n = r.kept_.back().size;
-    const std::int64_t per_row = divided_up(n, kColumns);
+    const bool few = r.outputs_ / n * divided_up(n, kColumns) < kTiles;
+    const std::int64_t most = few ? kFewColumns : kColumns;
+    const std::int64_t per_row = divided_up(n, most);
     pool.for_tiles_if(shared, r.outputs_ / n * per_row, [&](std::int64_t t, int) {
-      const std::int64_t column = t % per_row * kColumns;
+      const std::int64_t column = t % per_row * most;
       const std::int64_t first = t / per_row * n + column;
-      const std::int64_t width = std::min(kColumns, n - column);
+      const std::int64_t width = std::min(most, n - column);
       Acc acc[kColumns];
       std::fill_n(acc, width, Op::first());
       join_rows(x + offset(first), 0, acc, width);
@@ -161,6 +165,8 @@ struct ReduceKernel::Runner {
     const Axis& a = r.reduced_[axis];
     // The last reduced axis has one element here.
     const bool innermost = axis + 2 >= r.reduced_.size();
+    if constexpr (std::is_same_v<T, float> && std::is_same_v<Op, Sum<float>>)
+      if (innermost) return sum_rows(from, a.size, a.stride, acc, n);
     for (std::int64_t i = 0; i < a.size; ++i) {
       const T* row = from + i * a.stride;
       if (!innermost) {
