@@ -12,8 +12,10 @@
 namespace braintrace {
 namespace {
 
-// Outputs of one tile, reduced row by row: many, unless there are few tiles then.
-constexpr std::int64_t kColumns = 256, kFewColumns = 32, kTiles = 8;
+constexpr std::int64_t kColumns = 256;  // outputs of one tile, reduced row by row
+// Many rows of few columns are cut into this many pieces, whose results are joined in
+// order: a thread reads rows it has written more often than columns.
+constexpr std::int64_t kRowPieces = 8, kFewColumns = 512;
 constexpr std::int64_t kRows = 64;  // outputs of one tile, reduced one by one
 // One long row is cut into pieces of this many elements, whose sums are added in order.
 constexpr std::int64_t kPiece = 32768, kMaxPieces = 256;
@@ -99,6 +101,8 @@ struct ReduceKernel::Runner {
       one_row();
     } else if (r.reduced_.back().size > 1 || r.kept_.size() == 1) {
       rows();
+    } else if (is_tall()) {
+      tall_columns();
     } else {
       columns();
     }
@@ -128,18 +132,37 @@ struct ReduceKernel::Runner {
   // The last kept axis is consecutive: outputs side by side.
   void columns() const {
     const std::int64_t n = r.kept_.back().size;
-    const bool few = r.outputs_ / n * divided_up(n, kColumns) < kTiles;
-    const std::int64_t most = few ? kFewColumns : kColumns;
-    const std::int64_t per_row = divided_up(n, most);
+    const std::int64_t per_row = divided_up(n, kColumns);
     pool.for_tiles_if(shared, r.outputs_ / n * per_row, [&](std::int64_t t, int) {
-      const std::int64_t column = t % per_row * most;
+      const std::int64_t column = t % per_row * kColumns;
       const std::int64_t first = t / per_row * n + column;
-      const std::int64_t width = std::min(most, n - column);
+      const std::int64_t width = std::min(kColumns, n - column);
       Acc acc[kColumns];
       std::fill_n(acc, width, Op::first());
       join_rows(x + offset(first), 0, acc, width);
       for (std::int64_t j = 0; j < width; ++j) y[first + j] = static_cast<T>(acc[j]);
     });
+  }
+
+  bool is_tall() const {
+    return shared && r.outputs_ <= kFewColumns && r.outputs_ == r.kept_.back().size &&
+           r.reduced_.size() == 2;
+  }
+
+  // One matrix, reduced to its columns.
+  void tall_columns() const {
+    const std::int64_t n = r.outputs_, rows = r.reduced_[0].size;
+    Acc parts[kRowPieces * kFewColumns];
+    pool.for_tiles(kRowPieces, [&](std::int64_t p, int) {
+      const std::int64_t from = rows * p / kRowPieces, to = rows * (p + 1) / kRowPieces;
+      std::fill_n(parts + p * n, n, Op::first());
+      join_rows(x + from * n, to - from, n, parts + p * n, n);
+    });
+    for (std::int64_t j = 0; j < n; ++j) {
+      Acc acc = parts[j];
+      for (std::int64_t p = 1; p < kRowPieces; ++p) acc = Op::join(acc, parts[p * n + j]);
+      y[j] = static_cast<T>(acc);
+    }
   }
 
   std::int64_t offset(std::int64_t output) const {
@@ -164,18 +187,18 @@ struct ReduceKernel::Runner {
   void join_rows(const T* from, std::size_t axis, Acc* acc, std::int64_t n) const {
     const Axis& a = r.reduced_[axis];
     // The last reduced axis has one element here.
-    const bool innermost = axis + 2 >= r.reduced_.size();
+    if (axis + 2 >= r.reduced_.size()) return join_rows(from, a.size, a.stride, acc, n);
+    for (std::int64_t i = 0; i < a.size; ++i)
+      join_rows(from + i * a.stride, axis + 1, acc, n);
+  }
+
+  static void join_rows(const T* from, std::int64_t rows, std::int64_t stride, Acc* acc,
+                        std::int64_t n) {
     if constexpr (std::is_same_v<T, float> && std::is_same_v<Op, Sum<float>>)
-      if (innermost) return sum_rows(from, a.size, a.stride, acc, n);
-    for (std::int64_t i = 0; i < a.size; ++i) {
-      const T* row = from + i * a.stride;
-      if (!innermost) {
-        join_rows(row, axis + 1, acc, n);
-        continue;
-      }
+      return sum_rows(from, rows, stride, acc, n);
+    for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < n; ++j)
-        acc[j] = Op::join(acc[j], static_cast<Acc>(row[j]));
-    }
+        acc[j] = Op::join(acc[j], static_cast<Acc>(from[i * stride + j]));
   }
 };
 

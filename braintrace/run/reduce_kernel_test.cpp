@@ -79,6 +79,25 @@ TEST_CASE("reductions over every set of axes agree with their ops") {
   }
 }
 
+TEST_CASE("tall matrices are reduced piece by piece") {
+  for (const std::int64_t columns : {3, 37, 512, 513})
+    for (ReduceKind kind : kKinds)
+      for (DType dtype : {DType::i32, DType::f32, DType::f64}) {
+        CAPTURE(columns);
+        Array x = data(dtype, {200000 / columns, columns});
+        if (kind == ReduceKind::prod)
+          x = (full({1}, 1, dtype) + Value(x) * full({1}, 1e-4, dtype)).array();
+        const Array want = judge(kind, x, {0});
+        for (const int threads : {1, 2, 3}) {
+          const Array got = kernel(kind, x, {0}, threads);
+          if (dtype == DType::f32)
+            testing::check_close("kernel", got, want, tol::f32);
+          else
+            testing::check_close("kernel", got, want, dtype == DType::f64 ? 1e-9 : 0);
+        }
+      }
+}
+
 TEST_CASE("nothing sums to 0 and multiplies to 1") {
   for (const auto& [kind, want] :
        {std::pair{ReduceKind::sum, 0.0}, std::pair{ReduceKind::prod, 1.0},

@@ -17,32 +17,34 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// NV vectors of sums stay in registers.
-template <int NV>
-void sum_columns(const float* x, std::int64_t rows, std::int64_t stride, double* sums) {
+// R rows at a time: memory is read as it lies, sums are loaded and stored once per R.
+template <int R>
+void add_rows(const float* x, std::int64_t stride, double* sums, std::int64_t n) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> half;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  hn::Vec<decltype(d)> sum[NV];
-  for (int v = 0; v < NV; ++v) sum[v] = hn::LoadU(d, sums + v * lanes);
-  for (std::int64_t i = 0; i < rows; ++i, x += stride)
-    for (int v = 0; v < NV; ++v)
-      sum[v] = hn::Add(sum[v], hn::PromoteTo(d, hn::LoadU(half, x + v * lanes)));
-  for (int v = 0; v < NV; ++v) hn::StoreU(sum[v], d, sums + v * lanes);
+  std::int64_t j = 0;
+  for (; j + 2 * lanes <= n; j += 2 * lanes) {
+    auto left = hn::LoadU(d, sums + j), right = hn::LoadU(d, sums + j + lanes);
+    for (int r = 0; r < R; ++r) {
+      const float* row = x + r * stride + j;
+      left = hn::Add(left, hn::PromoteTo(d, hn::LoadU(half, row)));
+      right = hn::Add(right, hn::PromoteTo(d, hn::LoadU(half, row + lanes)));
+    }
+    hn::StoreU(left, d, sums + j);
+    hn::StoreU(right, d, sums + j + lanes);
+  }
+  for (; j < n; ++j)
+    for (int r = 0; r < R; ++r) sums[j] += static_cast<double>(x[r * stride + j]);
 }
 
 }  // namespace
 
 void sum_rows_f32(const float* x, std::int64_t rows, std::int64_t stride, double* sums,
                   std::int64_t n) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<double>()));
-  std::int64_t j = 0;
-  for (; j + 8 * lanes <= n; j += 8 * lanes)
-    sum_columns<8>(x + j, rows, stride, sums + j);
-  for (; j + lanes <= n; j += lanes) sum_columns<1>(x + j, rows, stride, sums + j);
-  for (; j < n; ++j)
-    for (std::int64_t i = 0; i < rows; ++i)
-      sums[j] += static_cast<double>(x[i * stride + j]);
+  std::int64_t i = 0;
+  for (; i + 8 <= rows; i += 8) add_rows<8>(x + i * stride, stride, sums, n);
+  for (; i < rows; ++i) add_rows<1>(x + i * stride, stride, sums, n);
 }
 
 }  // namespace HWY_NAMESPACE
