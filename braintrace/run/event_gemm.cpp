@@ -27,8 +27,10 @@ class Lists {
     return static_cast<std::int64_t>(ThreadPool::kScratchBytes) / bytes(m);
   }
   EventLists of_cut(std::int64_t cut) const {
-    auto* at = reinterpret_cast<std::uint16_t*>(room_ + cut * bytes(m_));
-    return {at + m_ + 1, at + 1, at};
+    std::byte* at = room_ + cut * bytes(m_);
+    auto* bits = reinterpret_cast<std::uint64_t*>(at);
+    auto* flag = reinterpret_cast<std::uint8_t*>(at + 8 * kEventWords * m_);
+    return {bits, flag + 1 + m_, flag + 1, flag};
   }
   std::int64_t found(std::int64_t cuts) const {
     std::int64_t total = 0;
@@ -39,22 +41,22 @@ class Lists {
 
  private:
   static std::int64_t bytes(std::int64_t m) {
-    return divided_up(2 * (m * (kEventDepth + 1) + 1), 64) * 64;
+    return divided_up(m * (8 * kEventWords + 1 + kEventDepth) + 1, 64) * 64;
   }
   std::int64_t m_;
   std::byte* room_;
 };
 
-// What follows cut i of the columns from `column` on; null behind a cut that is not
-// whole, so that all of the block exists.
-const void* next_block(const GemmSpec& s, const void* b, std::int64_t i,
-                       std::int64_t whole_cuts, std::int64_t column) {
-  const bool last = i + 1 >= whole_cuts;
-  const std::int64_t cut = last ? 0 : i + 1,
-                     from = last ? column + kEventColumns : column;
-  if (whole_cuts == 0 || from + kEventColumns > s.n) return nullptr;
-  return past(b, cut * kEventDepth * s.b.row + from, s.dtype);
-}
+// Columns of C are worked on in tiles of nearly one width.
+struct Columns {
+  explicit Columns(const GemmSpec& s) {
+    const std::int64_t most = event_columns(s.dtype), lanes = most / kEventVectors;
+    tiles = divided_up(s.n, most);
+    width = divided_up(divided_up(s.n, tiles), lanes) * lanes;
+    tiles = divided_up(s.n, width);
+  }
+  std::int64_t width, tiles;
+};
 
 // Who works on one matrix: all threads, or one of them with its scratch.
 struct AllThreads {
@@ -104,10 +106,11 @@ void run_part(const GemmSpec& s, const void* a, const void* b, void* c, const Te
     return team.dense(rest, left, right, c, from > 0 ? nullptr : bias);
   }
   const double work = 0.06 * found * static_cast<double>(s.n);
-  team.share(work > kSharedWork, divided_up(s.n, kEventColumns), [&](std::int64_t t) {
-    const std::int64_t column = t * kEventColumns;
+  const Columns columns(s);
+  team.share(work > kSharedWork, columns.tiles, [&](std::int64_t t) {
+    const std::int64_t column = t * columns.width;
     EventProduct p{.m = s.m,
-                   .columns = std::min(kEventColumns, s.n - column),
+                   .columns = std::min(columns.width, s.n - column),
                    .a_strides = s.a,
                    .b_row = s.b.row,
                    .c_row = s.c.row,
@@ -119,7 +122,6 @@ void run_part(const GemmSpec& s, const void* a, const void* b, void* c, const Te
       const std::int64_t q = i * kEventDepth;
       p.a = past(left, q * s.a.col, s.dtype);
       p.b = past(right, q * s.b.row + column, s.dtype);
-      p.next_b = next_block(s, right, i, k / kEventDepth, column);
       p.first = from == 0 && i == 0;
       add_events(s.dtype, p, lists.of_cut(i));
     }

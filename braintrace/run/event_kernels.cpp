@@ -2,6 +2,7 @@
 // Compiled once per instruction set. Sums run over k in order, fused, as in gemm.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "braintrace/run/event_kernels_impl.h"
 
@@ -27,51 +28,78 @@ std::int64_t lanes() {
   return static_cast<std::int64_t>(hn::Lanes(Full<T>()));
 }
 
-// One bit per element that is not zero (a NaN is not), n at most 64.
+// One bit per element that is not zero (a NaN is not), n at most 64. `ones` stays when
+// all of them are 1.
 template <class T>
-HWY_INLINE std::uint64_t nonzero_bits(const T* a, std::int64_t n) {
+HWY_INLINE std::uint64_t nonzero_bits(const T* a, std::int64_t n, bool& ones) {
   const Full<T> d;
+  const auto one = hn::Set(d, T(1));
   const std::int64_t step = lanes<T>();
   std::uint64_t bits = 0;
   std::int64_t i = 0;
   for (; i + step <= n; i += step) {
     std::uint8_t part[8] = {};
-    hn::StoreMaskBits(d, hn::Not(hn::Eq(hn::LoadU(d, a + i), hn::Zero(d))), part);
+    const auto v = hn::LoadU(d, a + i);
+    const auto zero = hn::Eq(v, hn::Zero(d));
+    hn::StoreMaskBits(d, hn::Not(zero), part);
+    ones &= hn::AllTrue(d, hn::Or(zero, hn::Eq(v, one)));
     for (std::int64_t b = 0; 8 * b < step; ++b)
       bits |= std::uint64_t{part[b]} << (i + 8 * b);
   }
-  for (; i < n; ++i) bits |= std::uint64_t{a[i] != T(0)} << i;
+  for (; i < n; ++i) {
+    bits |= std::uint64_t{a[i] != T(0)} << i;
+    ones &= a[i] == T(0) || a[i] == T(1);
+  }
   return bits;
 }
 
-// Calls note(position) for every nonzero of a run of elements, in order.
-template <class T, class F>
-HWY_INLINE void each_nonzero(const T* a, std::int64_t n, const F& note) {
-  for (std::int64_t i = 0; i < n; i += 64)
-    for (std::uint64_t bits = nonzero_bits(a + i, std::min<std::int64_t>(64, n - i));
-         bits != 0; bits &= bits - 1)
-      note(i + std::countr_zero(bits));
+HWY_INLINE std::uint8_t* note_places(std::uint64_t bits, std::int64_t from,
+                                     std::uint8_t* to) {
+  for (; bits != 0; bits &= bits - 1)
+    *to++ = static_cast<std::uint8_t>(from + std::countr_zero(bits));
+  return to;
+}
+
+// A lies along its columns: the bits of its rows, from those of its columns.
+template <class T>
+bool turn_bits(const GemmSpec& s, const T* a, std::int64_t k, std::uint64_t* rows) {
+  bool ones = true;
+  std::fill_n(rows, kEventWords * s.m, std::uint64_t{0});
+  for (std::int64_t q = 0; q < k; ++q)
+    for (std::int64_t i = 0; i < s.m; i += 64) {
+      const T* at = a + q * s.a.col + i;
+      std::uint64_t bits = nonzero_bits(at, std::min<std::int64_t>(64, s.m - i), ones);
+      std::uint64_t* word = rows + kEventWords * i + q / 64;
+      for (; bits != 0; bits &= bits - 1)
+        word[kEventWords * std::countr_zero(bits)] |= std::uint64_t{1} << (q % 64);
+    }
+  return ones;
 }
 
 // Elements that follow each other in memory are looked at together.
 template <class T>
 void list(const GemmSpec& s, const T* a, std::int64_t k, const EventLists& out) {
-  std::fill_n(out.counts, s.m, std::uint16_t{0});
-  bool ones = true;
-  const auto note = [&](std::int64_t i, std::int64_t q) {
-    out.places[i * kEventDepth + out.counts[i]++] = static_cast<std::uint16_t>(q);
-    ones &= a[i * s.a.row + q * s.a.col] == T(1);
-  };
-  if (s.a.col == 1) {
-    for (std::int64_t i = 0; i < s.m; ++i)
-      each_nonzero(a + i * s.a.row, k, [&](std::int64_t q) { note(i, q); });
-  } else if (s.a.row == 1) {
-    for (std::int64_t q = 0; q < k; ++q)
-      each_nonzero(a + q * s.a.col, s.m, [&](std::int64_t i) { note(i, q); });
-  } else {
-    for (std::int64_t q = 0; q < k; ++q)
-      for (std::int64_t i = 0; i < s.m; ++i)
-        if (a[i * s.a.row + q * s.a.col] != T(0)) note(i, q);
+  std::uint8_t* to = out.places;
+  const bool by_columns = s.a.col != 1 && s.a.row == 1;
+  bool ones = !by_columns || turn_bits(s, a, k, out.bits);
+  for (std::int64_t i = 0; i < s.m; ++i) {
+    const std::uint8_t* begin = to;
+    const T* row = a + i * s.a.row;
+    if (by_columns) {
+      for (std::int64_t w = 0; w < kEventWords; ++w)
+        to = note_places(out.bits[kEventWords * i + w], 64 * w, to);
+    } else if (s.a.col == 1) {
+      for (std::int64_t q = 0; q < k; q += 64)
+        to = note_places(nonzero_bits(row + q, std::min<std::int64_t>(64, k - q), ones),
+                         q, to);
+    } else {
+      for (std::int64_t q = 0; q < k; ++q) {
+        if (row[q * s.a.col] == T(0)) continue;
+        *to++ = static_cast<std::uint8_t>(q);
+        ones &= row[q * s.a.col] == T(1);
+      }
+    }
+    out.counts[i] = static_cast<std::uint8_t>(to - begin);
   }
   *out.all_ones = ones ? 1 : 0;
 }
@@ -85,73 +113,72 @@ HWY_INLINE auto start(D d, const EventProduct& p, const T* c, const T* bias) {
   return bias == nullptr ? v : hn::Add(v, hn::LoadU(d, bias));
 }
 
-// The block to come, on its way while this one is worked on: each of the m rows of A
-// asks for its share of the lines.
-class Ahead {
- public:
-  Ahead(const EventProduct& p, std::size_t element)
-      : at_(static_cast<const std::byte*>(p.next_b)),
-        row_(p.b_row * static_cast<std::int64_t>(element)),
-        lines_(kEventColumns * static_cast<std::int64_t>(element) / 64) {
-    if (at_ == nullptr || p.m < kFewRows) return;
-    left_ = kEventDepth * lines_;
-    share_ = (left_ + p.m - 1) / p.m;
-  }
-  void fetch() {
-    for (std::int64_t i = std::min(share_, left_); i > 0; --i, --left_) {
-      __builtin_prefetch(at_ + 64 * line_);
-      if (++line_ < lines_) continue;
-      line_ = 0;
-      at_ += row_;
-    }
-  }
-
- private:
-  static constexpr std::int64_t kFewRows = 8;  // they do not read most of a block
-  const std::byte* at_;
-  std::int64_t row_, lines_, left_ = 0, share_ = 0, line_ = 0;
-};
-
-// NV vectors of all rows, from `column` on. D is a vector or a single element.
+// All columns of all rows in NV vectors: the last one ends with the columns and may
+// overlap the one before. D is a vector or a single element.
 template <class T, class D, int NV, bool ones>
-void columns(D d, const EventProduct& p, const EventLists& lists, std::int64_t column) {
+void columns(D d, const EventProduct& p, const EventLists& lists) {
   const auto n = static_cast<std::int64_t>(hn::Lanes(d));
-  const T* b = static_cast<const T*>(p.b) + column;
-  const T* bias = p.bias == nullptr ? nullptr : static_cast<const T*>(p.bias) + column;
+  const auto at = [&](int v) { return v + 1 < NV ? v * n : p.columns - n; };
+  const T* b = static_cast<const T*>(p.b);
+  const T* bias = static_cast<const T*>(p.bias);
   const T alpha = static_cast<T>(p.alpha);
-  Ahead ahead(p, sizeof(T));
-  for (std::int64_t i = 0; i < p.m; ++i) {
-    if (column == 0) ahead.fetch();
+  const std::uint8_t* places = lists.places;
+  for (std::int64_t i = 0; i < p.m; places += lists.counts[i++]) {
     const T* a = static_cast<const T*>(p.a) + i * p.a_strides.row;
-    T* c = static_cast<T*>(p.c) + i * p.c_row + column;
-    const std::uint16_t* places = lists.places + i * kEventDepth;
+    T* c = static_cast<T*>(p.c) + i * p.c_row;
     const std::int64_t count = lists.counts[i];
     if (count == 0 && !p.first) continue;
     using V = decltype(hn::Zero(d));
     V sum[NV];
     for (int v = 0; v < NV; ++v)
-      sum[v] = start(d, p, c + v * n, bias == nullptr ? nullptr : bias + v * n);
+      sum[v] = start(d, p, c + at(v), bias == nullptr ? nullptr : bias + at(v));
     for (std::int64_t e = 0; e < count; ++e) {
       const std::int64_t q = places[e];
       const V left = hn::Set(d, ones ? alpha : alpha * a[q * p.a_strides.col]);
       const T* row = b + q * p.b_row;
       for (int v = 0; v < NV; ++v)
-        sum[v] = hn::MulAdd(left, hn::LoadU(d, row + v * n), sum[v]);
+        sum[v] = hn::MulAdd(left, hn::LoadU(d, row + at(v)), sum[v]);
     }
-    for (int v = 0; v < NV; ++v) hn::StoreU(sum[v], d, c + v * n);
+    for (int v = 0; v < NV; ++v) hn::StoreU(sum[v], d, c + at(v));
+  }
+}
+
+// Fewer columns than a vector has elements: one by one.
+template <class T, bool ones>
+void single_columns(EventProduct p, const EventLists& lists) {
+  const hn::CappedTag<T, 1> one;
+  const std::int64_t count = std::exchange(p.columns, 1);
+  for (std::int64_t j = 0; j < count; ++j) {
+    columns<T, decltype(one), 1, ones>(one, p, lists);
+    p.b = static_cast<const T*>(p.b) + 1;
+    p.c = static_cast<T*>(p.c) + 1;
+    if (p.bias != nullptr) p.bias = static_cast<const T*>(p.bias) + 1;
   }
 }
 
 template <class T, bool ones>
 void add(const EventProduct& p, const EventLists& lists) {
-  const Full<T> d;
-  using One = hn::CappedTag<T, 1>;
-  const std::int64_t n = lanes<T>();
-  std::int64_t j = 0;
-  for (; j + 8 * n <= p.columns; j += 8 * n) columns<T, Full<T>, 8, ones>(d, p, lists, j);
-  for (; j + 2 * n <= p.columns; j += 2 * n) columns<T, Full<T>, 2, ones>(d, p, lists, j);
-  for (; j + n <= p.columns; j += n) columns<T, Full<T>, 1, ones>(d, p, lists, j);
-  for (; j < p.columns; ++j) columns<T, One, 1, ones>(One(), p, lists, j);
+  using D = Full<T>;
+  const D d;
+  switch ((p.columns + lanes<T>() - 1) / lanes<T>()) {
+    case 1:
+      if (p.columns < lanes<T>()) return single_columns<T, ones>(p, lists);
+      return columns<T, D, 1, ones>(d, p, lists);
+    case 2:
+      return columns<T, D, 2, ones>(d, p, lists);
+    case 3:
+      return columns<T, D, 3, ones>(d, p, lists);
+    case 4:
+      return columns<T, D, 4, ones>(d, p, lists);
+    case 5:
+      return columns<T, D, 5, ones>(d, p, lists);
+    case 6:
+      return columns<T, D, 6, ones>(d, p, lists);
+    case 7:
+      return columns<T, D, 7, ones>(d, p, lists);
+    default:
+      return columns<T, D, 8, ones>(d, p, lists);
+  }
 }
 
 template <class T>
@@ -161,6 +188,8 @@ void add(const EventProduct& p, const EventLists& lists) {
 
 }  // namespace
 
+std::int64_t event_columns_f32() { return kEventVectors * lanes<float>(); }
+std::int64_t event_columns_f64() { return kEventVectors * lanes<double>(); }
 void list_events_f32(const GemmSpec& s, const void* a, std::int64_t k,
                      const EventLists& lists) {
   list(s, static_cast<const float*>(a), k, lists);
@@ -183,10 +212,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace braintrace {
 
+HWY_EXPORT(event_columns_f32);
+HWY_EXPORT(event_columns_f64);
 HWY_EXPORT(list_events_f32);
 HWY_EXPORT(list_events_f64);
 HWY_EXPORT(add_events_f32);
 HWY_EXPORT(add_events_f64);
+
+std::int64_t event_columns(DType dtype) {
+  if (dtype == DType::f32) return HWY_DYNAMIC_DISPATCH(event_columns_f32)();
+  return HWY_DYNAMIC_DISPATCH(event_columns_f64)();
+}
 
 void list_events(DType dtype, const GemmSpec& s, const void* a, std::int64_t k,
                  const EventLists& lists) {

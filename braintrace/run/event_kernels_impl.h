@@ -9,16 +9,19 @@
 namespace braintrace {
 
 // k is cut here, so that a block of B stays in the first-level cache.
-inline constexpr std::int64_t kEventDepth = 96;
-// Columns of C one call works on.
-inline constexpr std::int64_t kEventColumns = 64;
+inline constexpr std::int64_t kEventDepth = 128;
+inline constexpr std::int64_t kEventWords = (kEventDepth + 63) / 64;
+static_assert(kEventDepth < 256);
+// Columns of C one call works on, at most: their sums are registers.
+std::int64_t event_columns(DType dtype);
+inline constexpr std::int64_t kEventVectors = 8;
 
-// Places of the nonzeros of one cut of A, row by row; a row's list has kEventDepth
-// entries.
+// Places of the nonzeros of one cut of A, row by row without gaps.
 struct EventLists {
-  std::uint16_t* places;
-  std::uint16_t* counts;    // by row
-  std::uint16_t* all_ones;  // one flag: there is nothing but zeros and ones
+  std::uint64_t* bits;     // kEventWords per row: room to turn A
+  std::uint8_t* places;    // at most kEventDepth per row
+  std::uint8_t* counts;    // by row
+  std::uint8_t* all_ones;  // one flag: there is nothing but zeros and ones
 };
 
 // The nonzeros of A [m, k], k at most kEventDepth.
@@ -33,7 +36,6 @@ struct EventProduct {
   MatrixStrides a_strides;
   const void* b;
   std::int64_t b_row;
-  const void* next_b;  // the block that will be read after this one, or null
   void* c;
   std::int64_t c_row;
   const void* bias;  // or null

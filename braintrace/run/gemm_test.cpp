@@ -285,8 +285,8 @@ TEST_CASE("a long sum of events is decided part by part") {
   ThreadPool one(1), two(2);
   Problem<double> p({.m = 300, .n = 70, .k = 4000, .beta = 1}, Lies::by_column,
                     Lies::by_row, Lies::by_row, 0.95);
-  // The second third is full.
-  for (std::int64_t q = 1728; q < 3000; ++q)
+  // The first part is full.
+  for (std::int64_t q = 0; q < 3100; ++q)
     for (std::int64_t i = 0; i < 300; ++i)
       p.a[static_cast<std::size_t>(i * p.s.a.row + q * p.s.a.col)] = 0.25;
   std::vector<double> c = p.c, d = p.c, e = p.c;
