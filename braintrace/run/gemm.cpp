@@ -24,16 +24,25 @@ struct Cut {
   std::int64_t across, down;   // tiles
 };
 
-// Large tiles, but four of them where the work is worth sharing; fewer rows first, as a
-// panel of B costs less to copy again than the rows of A.
+// Large tiles, but four of them where the work is worth sharing, nearly square then: both
+// factors are copied for each. A left factor that lies along its columns is dear to copy.
 Cut cut_of(const GemmSpec& s) {
-  constexpr std::int64_t kTileColumns = 128, kLeastRows = 24;
-  const std::int64_t across = std::max<std::int64_t>(1, divided_up(s.n, kTileColumns));
+  constexpr std::int64_t kTiles = 4, kLeastRows = 24, kLeastColumns = 128;
+  const bool turned = s.a.row == 1 && s.a.col != 1;
   std::int64_t down = std::max<std::int64_t>(1, divided_up(s.m, kTileRows));
-  if (gemm_ns(s) > kSharedWork && s.batch * across * down < 4)
-    down = std::max(down, std::min(divided_up(4, s.batch * across), s.m / kLeastRows));
+  std::int64_t across = std::max<std::int64_t>(1, divided_up(s.n, turned ? 256 : 128));
+  const bool shared = gemm_ns(s) > kSharedWork;
+  while (shared && s.batch * across * down < kTiles) {
+    const std::int64_t rows = s.m / down, columns = s.n / across;
+    const bool by_rows = rows >= 2 * kLeastRows;
+    const bool by_columns = turned && columns >= 2 * kLeastColumns;
+    if (!by_rows && !by_columns) break;
+    (by_rows && (rows >= columns || !by_columns) ? down : across) *= 2;
+  }
   const std::int64_t rows = divided_up(divided_up(s.m, down), 6) * 6;
-  return {rows, kTileColumns, across, divided_up(s.m, rows)};
+  const std::int64_t panel = gemm_panel(s.dtype);
+  const std::int64_t columns = divided_up(divided_up(s.n, across), panel) * panel;
+  return {rows, columns, divided_up(s.n, columns), divided_up(s.m, rows)};
 }
 
 // Integers, and results with a stride between columns.
@@ -116,6 +125,7 @@ void run(const GemmSpec& s, const Operands& o, ThreadPool& pool) {
             const_cast<std::byte*>(past(o.c, i * s.c.batch, size)), o.bias);
     });
   }
+  static_assert(kPanelScratch <= kGemmScratch);
   static_assert(kPanelScratch + kGroupScratch <= ThreadPool::kScratchBytes);
   const Cut cut = cut_of(s);
   pool.for_tiles_if(shared, s.batch * cut.across * cut.down,

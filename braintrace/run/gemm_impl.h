@@ -8,7 +8,7 @@
 namespace braintrace {
 
 // Room gemm_serial needs.
-inline constexpr std::size_t kGemmScratch = std::size_t{1} << 16;
+inline constexpr std::size_t kGemmScratch = std::size_t{1} << 18;
 
 // As gemm, for batch 1 and on the calling thread: the same bits.
 void gemm_serial(const GemmSpec& spec, const void* a, const void* b, void* c,

@@ -3,6 +3,7 @@
 // chain of fused multiply-adds over k (cut every kDepth), whatever the tile, the layout
 // or the kernel that computes it: tiles and threads do not change bits.
 #include <algorithm>
+#include <cstring>
 
 #include "braintrace/run/gemm_kernels_impl.h"
 
@@ -103,6 +104,12 @@ Micro<T> narrow(std::int64_t rows) {
 }
 
 constexpr std::int64_t kRows = 6;
+// Panels of B that are copied together.
+constexpr std::int64_t kPanels = HWY_MAX_BYTES <= 64 ? 4 : 1;
+static_assert(kPanels * kDepth * 2 * HWY_MAX_BYTES <= kPanelScratch);
+// Rows that are copied are fetched so many rows ahead: they lie too far apart for the
+// machine to see a pattern.
+constexpr std::int64_t kAhead = 8;
 
 // Few rows leave registers for more panels at a time: enough sums to hide the latency.
 std::int64_t wide_panels(std::int64_t rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
@@ -171,6 +178,22 @@ void pack_panel(const MatrixStrides& s, const T* b, std::int64_t count,
     }
     for (std::int64_t j = 0; j < width; ++j) to[j] = row[j * s.col];
     for (std::int64_t j = width; j < n; ++j) to[j] = T(0);
+  }
+}
+
+// Several whole panels of rows with unit stride, row by row: as it lies in memory.
+template <class T>
+void pack_panels(const MatrixStrides& s, const T* b, std::int64_t count,
+                 std::int64_t panels, T* to) {
+  const std::int64_t n = 2 * lanes<T>();
+  const Full<T> d;
+  for (std::int64_t q = 0; q < count; ++q, to += n) {
+    const T* row = b + q * s.row;
+    for (std::int64_t p = 0; p < panels; ++p, row += n) {
+      T* panel = to + p * count * n;
+      hn::StoreU(hn::LoadU(d, row), d, panel);
+      hn::StoreU(hn::LoadU(d, row + n / 2), d, panel + n / 2);
+    }
   }
 }
 
@@ -254,7 +277,13 @@ void cut_of_k(const Tile<T>& t, const MatrixStrides& s, const T* b, bool packed,
   // Few rows do not repay a copy of B.
   const bool direct = s.col == 1 && t.m <= kDirectRows;
   if (direct) whole_panels(t, {b, s.row, width}, 0, whole);
-  for (std::int64_t p = direct ? whole : 0; p * width < t.n; ++p) {
+  std::int64_t p = direct ? whole : 0;
+  for (; s.col == 1 && p < whole; p += kPanels) {
+    const std::int64_t panels = std::min(kPanels, whole - p);
+    pack_panels(s, b + p * width, t.k, panels, scratch);
+    whole_panels(t, {scratch, width, t.k * width}, p * width, panels);
+  }
+  for (p = std::min(p, whole); p * width < t.n; ++p) {
     const std::int64_t columns = std::min(width, t.n - p * width);
     pack_panel(s, b + p * width * s.col, t.k, columns, scratch);
     const Panels<T> panel{scratch, width, width};
@@ -272,11 +301,13 @@ void pack_groups(Tile<T>& t, T* to) {
   const std::int64_t group = group_size(t.m);
   for (std::int64_t q = 0; q < t.k; ++q) {
     const T* from = t.a + q * t.a_col;
+    for (std::int64_t i = 0; i < t.m; i += 64 / sizeof(T))
+      __builtin_prefetch(from + kAhead * t.a_col + i);
     for (std::int64_t i = 0; i < t.m; i += group) {
       T* row = to + i * t.k + q * group;
       const std::int64_t rows = std::min(group, t.m - i);
       if (rows == kRows) {
-        for (std::int64_t r = 0; r < kRows; ++r) row[r] = from[i + r];
+        std::memcpy(row, from + i, kRows * sizeof(T));
         continue;
       }
       for (std::int64_t r = 0; r < rows; ++r) row[r] = from[i + r];

@@ -10,8 +10,8 @@ namespace braintrace {
 
 inline constexpr std::int64_t kDepth = 384;      // k is cut here, sums go through C
 inline constexpr std::int64_t kDirectRows = 36;  // with more rows B is copied first
-// Room for one panel of B.
-inline constexpr std::size_t kPanelScratch = std::size_t{1} << 16;
+// Room for some panels of B.
+inline constexpr std::size_t kPanelScratch = std::size_t{1} << 18;
 
 struct TileProduct {
   std::int64_t m, n, k;
