@@ -6,6 +6,7 @@
 #include "braintrace/passes/fuse_gates.h"
 #include "braintrace/passes/hoist_accumulators.h"
 #include "braintrace/passes/outer_products.h"
+#include "braintrace/passes/reuse_loop_values.h"
 #include "braintrace/passes/split_scan.h"
 #include "braintrace/passes/split_states.h"
 #include "braintrace/passes/spread_vectors.h"
@@ -23,6 +24,7 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   }
   h = run(
       "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);
+  h = run("reuse_loop_values", reuse_loop_values, h);
   h = run(
       "split_scan", [](const Graph& x) { return split_scan(x); }, h);
   h = run("contract_sums", contract_sums, h);

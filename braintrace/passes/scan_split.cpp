@@ -16,16 +16,6 @@ bool is_heavy(const Lowering& l) {
          std::holds_alternative<lowering::Sparse>(l);
 }
 
-// Costs less to compute again than to store and load.
-bool is_cheap(const Lowering& l) {
-  static constexpr MicroOp cheap[] = {
-      MicroOp::copy, MicroOp::neg,  MicroOp::abs,   MicroOp::add,          MicroOp::sub,
-      MicroOp::mul,  MicroOp::max,  MicroOp::min,   MicroOp::select,       MicroOp::equal,
-      MicroOp::less, MicroOp::sign, MicroOp::clamp, MicroOp::greater_equal};
-  const auto* e = std::get_if<lowering::Elementwise>(&l);
-  return e && std::find(std::begin(cheap), std::end(cheap), e->op) != std::end(cheap);
-}
-
 bool only_moves_data(const Lowering& l) {
   return std::holds_alternative<lowering::Constant>(l) ||
          std::holds_alternative<lowering::Broadcast>(l) ||
@@ -319,6 +309,15 @@ class Planner {
 };
 
 }  // namespace
+
+bool is_cheap(const Lowering& l) {
+  static constexpr MicroOp cheap[] = {
+      MicroOp::copy, MicroOp::neg,  MicroOp::abs,   MicroOp::add,          MicroOp::sub,
+      MicroOp::mul,  MicroOp::max,  MicroOp::min,   MicroOp::select,       MicroOp::equal,
+      MicroOp::less, MicroOp::sign, MicroOp::clamp, MicroOp::greater_equal};
+  const auto* e = std::get_if<lowering::Elementwise>(&l);
+  return e && std::find(std::begin(cheap), std::end(cheap), e->op) != std::end(cheap);
+}
 
 std::int64_t num_bytes(const Type& t) {
   return t.size() * static_cast<std::int64_t>(size_of(t.dtype));

@@ -26,6 +26,8 @@ struct ScanSplit {
 };
 
 std::int64_t num_bytes(const Type& t);
+// Costs less to compute again than to store and load.
+bool is_cheap(const Lowering& l);
 
 // used: by output of the scan, whether somebody reads it.
 ScanSplit plan_split(const ScanView& scan, const std::vector<bool>& used,
