@@ -107,9 +107,7 @@ constexpr std::int64_t kRows = 6;
 // Panels of B that are copied together.
 constexpr std::int64_t kPanels = HWY_MAX_BYTES <= 64 ? 4 : 1;
 static_assert(kPanels * kDepth * 2 * HWY_MAX_BYTES <= kPanelScratch);
-// Rows that are copied are fetched so many rows ahead: they lie too far apart for the
-// machine to see a pattern.
-constexpr std::int64_t kAhead = 8;
+constexpr std::int64_t kAhead = 8;  // rows of A on their way while one is copied
 
 // Few rows leave registers for more panels at a time: enough sums to hide the latency.
 std::int64_t wide_panels(std::int64_t rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
