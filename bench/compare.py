@@ -22,6 +22,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+import calls
 import rivals
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -270,7 +271,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--torch", action="store_true", help="install PyTorch to compare with")
-    parser.add_argument("--only", default="", help="rows whose name contains this")
+    parser.add_argument("--only", default="", help="rows whose name contains this; calls: only those from outside")
     parser.add_argument("--program", default=ROOT / "build/release/bin/braintrace")
     parser.add_argument("--package", default=ROOT / "build/release/python")
     args = parser.parse_args()
@@ -294,6 +295,12 @@ def main():
               f"{r['ours_median_us']:.1f} | {r['original_cpu_us']:.1f} / {r['cpu_us']:.1f} | "
               f"{r['original_cpu_us'] / r['cpu_us']:.1f}x | {r['products_us']:.1f} |"
               + "".join(f" {r['bptt_us'][side.name]:.1f} |" for side in sides), flush=True)
+    if args.only not in "calls":
+        return
+    print("\n| from outside | original | ours | ratio |\n|---|---|---|---|", flush=True)
+    for text, original_time, our_time in calls.compare(args.program, args.rounds or 3):
+        print(f"| {text} | {original_time:.1f} | {our_time:.1f} | "
+              f"{original_time / our_time:.1f}x |", flush=True)
 
 
 if __name__ == "__main__":
