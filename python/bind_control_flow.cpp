@@ -32,7 +32,7 @@ py::tuple scan_python(const py::function& f, const py::object& init, const py::o
     out_tree = flatten(result[1], ys);
     return append(std::move(new_carry), ys);
   };
-  const ScanResult r = scan(body, carry, data, {length, reverse});
+  const ScanResult r = scan(body, carry, data, {length, reverse}, python_location());
   return py::make_tuple(unflatten(carry_tree, r.carry), unflatten(out_tree, r.ys));
 }
 
@@ -50,7 +50,7 @@ py::object while_python(const py::function& condition, const py::function& body,
                       "while_loop: body must return the structure it was given");
     return out;
   };
-  return unflatten(tree, while_loop(test, step, carry));
+  return unflatten(tree, while_loop(test, step, carry, python_location()));
 }
 
 py::object cond_python(Arg predicate, const py::function& if_true,
@@ -89,7 +89,8 @@ py::object custom_jvp_python(const py::function& primal, const py::function& jvp
     flatten(call(jvp, v), out);
     return out;
   };
-  return unflatten(out_tree, custom_jvp(in, forward, tangent, {elementwise}));
+  return unflatten(out_tree,
+                   custom_jvp(in, forward, tangent, {elementwise}, python_location()));
 }
 
 }  // namespace

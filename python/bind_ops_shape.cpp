@@ -61,7 +61,7 @@ void def_shape(py::module_& m) {
   m.def(
       "concatenate",
       [](const py::iterable& parts, std::int64_t axis) {
-        return concat(to_values(parts), axis);
+        return concat(to_values(parts), axis, python_location());
       },
       py::arg("parts"), py::arg("axis") = -1,
       "Joins along an axis (default: the last).\n\n"
@@ -69,7 +69,7 @@ void def_shape(py::module_& m) {
   m.def(
       "stack",
       [](const py::iterable& parts, std::int64_t axis) {
-        return stack(to_values(parts), axis);
+        return stack(to_values(parts), axis, python_location());
       },
       py::arg("parts"), py::arg("axis") = 0,
       "Joins along a new axis.\n\n>>> bt.stack([bt.ones(2), bt.zeros(2)]).shape\n(2, 2)");

@@ -33,7 +33,7 @@ Shape shape_from(const py::args& args) {
   return to_shape(args.size() == 1 ? args[0] : py::object(args));
 }
 
-Value transposed(const Value& v, const py::args& axes) {
+Value transposed(const Arg& v, const py::args& axes) {
   return axes.empty() ? transpose(v) : transpose(v, shape_from(axes));
 }
 
@@ -54,10 +54,10 @@ void def_operators(py::class_<Value>& c) {
       {"lt", less},          {"le", less_equal}, {"gt", greater},
       {"ge", greater_equal}, {"eq", equal},      {"ne", not_equal}};
   for (const auto& [name, f] : comparisons) def_binary(c, name, f, false);
-  c.def("__neg__", [](const Value& v) { return neg(v); })
+  c.def("__neg__", [](const Arg& v) { return neg(v); })
       .def("__pos__", [](const Value& v) { return v; })
-      .def("__abs__", [](const Value& v) { return abs(v); })
-      .def("__invert__", [](const Value& v) { return logical_not(v); });
+      .def("__abs__", [](const Arg& v) { return abs(v); })
+      .def("__invert__", [](const Arg& v) { return logical_not(v); });
 }
 
 void def_shape_methods(py::class_<Value>& c) {
@@ -77,15 +77,15 @@ void def_shape_methods(py::class_<Value>& c) {
            })
       .def(
           "reshape",
-          [](const Value& v, const py::args& shape) {
+          [](const Arg& v, const py::args& shape) {
             return reshape(v, shape_from(shape));
           },
           "The same entries in another shape; one size may be -1.\n\n"
           ">>> bt.ones((2, 3)).reshape(-1).shape\n(6,)")
-      .def("flatten", [](const Value& v) { return reshape(v, {-1}); })
-      .def("ravel", [](const Value& v) { return reshape(v, {-1}); })
+      .def("flatten", [](const Arg& v) { return reshape(v, {-1}); })
+      .def("ravel", [](const Arg& v) { return reshape(v, {-1}); })
       .def("transpose", &transposed)
-      .def_property_readonly("T", [](const Value& v) { return transpose(v); })
+      .def_property_readonly("T", [](const Arg& v) { return transpose(v); })
       .def(
           "squeeze",
           [](const Value& v, const std::optional<std::int64_t>& axis) {
@@ -93,29 +93,28 @@ void def_shape_methods(py::class_<Value>& c) {
           },
           py::arg("axis") = py::none())
       .def(
-          "astype", [](const Value& v, DType d) { return astype(v, d); },
-          py::arg("dtype"))
-      .def("copy", [](const Value& v) { return copy(v); })
+          "astype", [](const Arg& v, DType d) { return astype(v, d); }, py::arg("dtype"))
+      .def("copy", [](const Arg& v) { return copy(v); })
       .def(
-          "dot", [](const Value& a, Arg b) { return dot(a, b); }, py::arg("other"));
+          "dot", [](const Arg& a, const Arg& b) { return dot(a, b); }, py::arg("other"));
 }
 
 void def_reductions(py::class_<Value>& c) {
   for (const auto& [name, f] : reductions())
     c.def(
         name,
-        [f = f](const Value& v, const py::object& axis, bool keepdims) {
+        [f = f](const Arg& v, const py::object& axis, bool keepdims) {
           return f(v, reduce_options(axis, keepdims));
         },
         py::arg("axis") = py::none(), py::arg("keepdims") = false);
   c.def(
-       "argmax", [](const Value& v, std::int64_t axis) { return argmax(v, axis); },
+       "argmax", [](const Arg& v, std::int64_t axis) { return argmax(v, axis); },
        py::arg("axis") = -1)
       .def(
-          "cumsum", [](const Value& v, std::int64_t axis) { return cumsum(v, axis); },
+          "cumsum", [](const Arg& v, std::int64_t axis) { return cumsum(v, axis); },
           py::arg("axis") = -1)
       .def(
-          "clip", [](const Value& v, Arg low, Arg high) { return clamp(v, low, high); },
+          "clip", [](const Arg& v, Arg low, Arg high) { return clamp(v, low, high); },
           py::arg("min"), py::arg("max"));
 }
 

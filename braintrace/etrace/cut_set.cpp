@@ -158,6 +158,12 @@ bool feeds_directly(const HiddenParamOpRelation& r, const HiddenGroup& g) {
              r.group_indices.end();
 }
 
+void add_weights(CutEntry& c, const HiddenParamOpRelation& r) {
+  add_once(c.weights, r.path());
+  for (const Trainable& t : r.trainables)
+    for (const WeightVar& w : t.prologue.parameters) add_once(c.weights, w.path);
+}
+
 }  // namespace
 
 std::vector<CutEntry> cut_set(const ModuleInfo& info,
@@ -174,13 +180,13 @@ std::vector<CutEntry> cut_set(const ModuleInfo& info,
       for (CutEntry* c : cuts.at(u)) {
         for (const Path& p : g.hidden_paths()) add_once(c->from, p);
         for (const HiddenParamOpRelation& r : relations)
-          if (feeds_directly(r, g)) add_once(c->weights, r.path());
+          if (feeds_directly(r, g)) add_weights(*c, r);
       }
   }
   for (const HiddenParamOpRelation& r : relations) {
     if (r.kind != RelationKind::direct || r.control_flow_context) continue;
     for (const Use& u : r.cuts)
-      for (CutEntry* c : cuts.at(u)) add_once(c->weights, r.path());
+      for (CutEntry* c : cuts.at(u)) add_weights(*c, r);
   }
   return cuts.take();
 }

@@ -89,6 +89,24 @@ TEST_CASE("the program is cut where positions stop, whatever is named") {
   CHECK(n.inputs[cuts[0].use.input] == g.hidden_groups[0].hidden_invars()[0]);
 }
 
+TEST_CASE("a cut is found under every weight whose past it drops") {
+  MicroModel m([](MicroModel& s, Value x) {
+    s.set("a", 0.9 * s.h("a") + matmul(x, s.w("w1") + s.w("w2")));
+    s.set("b", 0.5 * s.h("b") + reshape(s.h("a"), {2, 2}));
+    return s.h("b");
+  });
+  m.hidden("a", {4}).hidden("b", {2, 2});
+  m.param("w1", {4, 4}).param("w2", {4, 4}).param("other", {1});
+  const ETraceGraph g = m.compile();
+  const auto under = [&](const char* name) {
+    return g.explain({.weight_path = Path{name}, .kind = DiagnosticKind::history_cut})
+        .size();
+  };
+  CHECK(under("w1") == 1);
+  CHECK(under("w2") == 1);
+  CHECK(under("other") == 0);
+}
+
 TEST_CASE("an edge between two groups is a cut, also where positions are kept") {
   MicroModel m([](MicroModel& s, Value x) {
     s.set("a", 0.9 * s.h("a") + matmul(x, s.w()));

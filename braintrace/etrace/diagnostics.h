@@ -63,6 +63,7 @@ struct CompilationRecord {
   std::string primitive = {};
   std::optional<Path> weight_path = {};
   std::vector<Path> hidden_paths = {};
+  std::vector<Path> more_weights = {};  // explain finds the record under these, too
   // Name -> value as Python would print it.
   std::vector<std::pair<std::string, std::string>> context = {};
 };

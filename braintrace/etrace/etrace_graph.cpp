@@ -69,13 +69,16 @@ const HiddenGroup& ETraceGraph::group_of(const Path& p) const {
 }
 
 std::vector<CompilationRecord> ETraceGraph::explain(const ExplainFilter& f) const {
+  const auto names = [](const std::vector<Path>& paths, const Path& p) {
+    return std::find(paths.begin(), paths.end(), p) != paths.end();
+  };
   std::vector<CompilationRecord> out;
   for (const CompilationRecord& r : diagnostics) {
-    if (f.weight_path && r.weight_path != f.weight_path) continue;
+    if (f.weight_path && r.weight_path != f.weight_path &&
+        !names(r.more_weights, *f.weight_path))
+      continue;
     if (f.kind && r.kind != *f.kind) continue;
-    const bool about =
-        !f.hidden_path || std::find(r.hidden_paths.begin(), r.hidden_paths.end(),
-                                    *f.hidden_path) != r.hidden_paths.end();
+    const bool about = !f.hidden_path || names(r.hidden_paths, *f.hidden_path);
     if (about) out.push_back(r);
   }
   return out;

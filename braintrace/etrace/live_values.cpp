@@ -93,6 +93,7 @@ std::vector<CompilationRecord> short_term_cuts(const ModuleInfo& info) {
                                "the past of {} is not credited through it",
                                to_string(c.path), path_list(past)),
         .hidden_paths = hidden,
+        .more_weights = {weights.begin(), weights.end()},
         .context = {{"weights", path_list({weights.begin(), weights.end()})}}};
     if (!weights.empty()) r.weight_path = *weights.begin();
     out.push_back(std::move(r));

@@ -51,8 +51,7 @@ std::optional<Matrix> rule_pattern(const Graph& g, const Node& n, std::size_t in
   return a ? std::optional(a->depends) : std::nullopt;
 }
 
-// ---- per axis: where each axis of a value comes from, and by what pattern
-// -----------------
+// ---- per axis: where each axis of a value comes from, and by what pattern -----------
 
 struct AxisOrigin {
   std::int64_t axis = -1;  // position axis, -1 = none
@@ -137,8 +136,7 @@ class AxisWalk {
   std::vector<std::vector<Origins>> env_;
 };
 
-// ---- the reference's walk
-// -------------------------------------------------------------------
+// ---- the reference's walk -----------------------------------------------------------
 
 bool leads_with(const Shape& shape, const Shape& v) {
   return shape.empty() ||

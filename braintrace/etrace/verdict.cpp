@@ -189,6 +189,7 @@ void note_cuts(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
             .primitive = c.op,
             .weight_path = c.weights.empty() ? c.weight_path : c.weights.front(),
             .hidden_paths = paths,
+            .more_weights = c.weights,
             .context = {{"weights", path_list(c.weights)}}});
   }
   d.note_all(short_term_cuts(info));

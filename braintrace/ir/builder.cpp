@@ -129,6 +129,18 @@ RecordingScope::~RecordingScope() { innermost_scope = outer_; }
 
 RecordingScope* RecordingScope::innermost() { return innermost_scope; }
 
+namespace {
+thread_local SourceLoc scope_location;
+}  // namespace
+
+LocationScope::LocationScope(const SourceLoc& loc) : outermost_(!scope_location) {
+  if (outermost_) scope_location = loc;
+}
+
+LocationScope::~LocationScope() {
+  if (outermost_) scope_location = {};
+}
+
 std::shared_ptr<Builder> common_builder(std::span<const Value> values) {
   std::shared_ptr<Builder> deepest;
   for (const Value& v : values) {
@@ -156,6 +168,7 @@ std::shared_ptr<Builder> recording_builder(std::span<const Value> inputs) {
 
 std::vector<Value> emit(const OpDef& op, std::vector<Value> inputs, Attrs attrs,
                         SourceLoc loc) {
+  if (scope_location) loc = scope_location;
   try {
     if (const auto builder = recording_builder(inputs))
       return builder->record(op, inputs, std::move(attrs), loc);

@@ -70,6 +70,19 @@ class RecordingScope {
   RecordingScope* outer_;
 };
 
+// Functions made of several ops show their caller: while it lives, all ops are recorded
+// at `loc`. The outermost one counts.
+class LocationScope {
+ public:
+  explicit LocationScope(const SourceLoc& loc);
+  ~LocationScope();
+  LocationScope(const LocationScope&) = delete;
+  LocationScope& operator=(const LocationScope&) = delete;
+
+ private:
+  bool outermost_;
+};
+
 // The open builder the values belong to (the deepest), or null when all are concrete.
 // UserError when a value's trace has ended.
 std::shared_ptr<Builder> common_builder(std::span<const Value> values);

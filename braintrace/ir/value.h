@@ -50,18 +50,18 @@ struct Arg {
   bool weak = false;  // a bare number: its type yields
   SourceLoc loc;
 
-  Arg(Value v, std::source_location l = std::source_location::current())  // NOLINT
+  Arg(Value v, SourceLoc l = std::source_location::current())  // NOLINT
       : value(std::move(v)), loc(l) {}
-  Arg(Array a, std::source_location l = std::source_location::current())  // NOLINT
+  Arg(Array a, SourceLoc l = std::source_location::current())  // NOLINT
       : value(std::move(a)), loc(l) {}
-  Arg(double v, std::source_location l = std::source_location::current())  // NOLINT
+  Arg(double v, SourceLoc l = std::source_location::current())  // NOLINT
       : value(scalar(v, DType::f64)), weak(true), loc(l) {}
-  Arg(int v, std::source_location l = std::source_location::current())  // NOLINT
+  Arg(int v, SourceLoc l = std::source_location::current())  // NOLINT
       : value(scalar(v, DType::i32)), weak(true), loc(l) {}
   // Sizes and counts; refused where i32 cannot hold them.
   template <std::integral T>
   requires(sizeof(T) >= sizeof(int) && !std::same_as<T, int>)
-      Arg(T v, std::source_location l = std::source_location::current())  // NOLINT
+      Arg(T v, SourceLoc l = std::source_location::current())  // NOLINT
       : value(whole_number(static_cast<double>(v))), weak(true), loc(l) {}
 
  private:

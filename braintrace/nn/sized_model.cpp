@@ -51,6 +51,10 @@ std::string sized_model(std::string_view name, const ModelSizes& s) {
     if (c.name == name) return stack(c.layer, s).dump();
   BT_REQUIRE(s.layers == 1,
              fmt::format("sized_model: '{}' has one layer, got {}", name, s.layers));
+  BT_REQUIRE(name != "conv_rnn",
+             fmt::format("sized_model: 'conv_rnn' takes images (1, size, size), not "
+                         "vectors of n_in = {} numbers",
+                         s.n_in));
   json model = {{"n_in", s.n_in}, {"n_rec", s.n_rec}, {"n_out", s.n_out}};
   for (const SpikingNet& n : spiking_nets) {
     if (n.name != name) continue;

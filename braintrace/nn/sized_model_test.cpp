@@ -34,6 +34,8 @@ TEST_CASE("kinds of the registry take the sizes too") {
       nn::build_model(nn::sized_model("single_rnn", {.n_in = 3, .n_rec = 5, .n_out = 2}));
   init_all_states(*model);
   CHECK(model->update(zeros({3})).shape() == Shape{2});
+  CHECK_THROWS_WITH_AS(nn::sized_model("conv_rnn", {.n_in = 3, .n_rec = 5, .n_out = 2}),
+                       doctest::Contains("takes images (1, size, size)"), UserError);
 }
 
 }  // namespace sized_model_test

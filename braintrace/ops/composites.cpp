@@ -18,11 +18,6 @@ Value full_like(const Value& x, double number) {
   return broadcast_to(trace->constant(scalar(number, t.dtype)), t.shape);
 }
 
-Value as_float_composites(const Arg& x) {
-  const Value v = settle(x);
-  return is_float(v.dtype()) ? v : astype(v, DType::f32);
-}
-
 // The largest entry along the axis, 0 where it is infinite: inf - inf would be NaN.
 // A shift that cancels out, so it needs no derivative.
 Value shift(const Value& x, std::int64_t axis) {
@@ -36,18 +31,21 @@ Value zeros_like(const Value& x) { return full_like(x, 0); }
 Value ones_like(const Value& x) { return full_like(x, 1); }
 
 Value square(Arg x) {
+  const LocationScope here(x.loc);
   const Value v = settle(x);
   return v * v;
 }
 
 // Not maximum(x, 0): the derivative at 0 is 0. NaN stays NaN.
 Value relu(Arg x) {
+  const LocationScope here(x.loc);
   const Value v = settle(x);
   return select(v <= 0, 0, v);
 }
 
 Value mean(Arg x, ReduceOptions options) {
-  const Value v = as_float_composites(x);
+  const LocationScope here(x.loc);
+  const Value v = settle_float(x);
   Ints axes = normalize_axes("mean", options.axes, v.rank());
   if (axes.empty()) axes = iota_ints(v.rank());
   double count = 1;
@@ -59,32 +57,37 @@ Value mean(Arg x, ReduceOptions options) {
 Value layer_norm(Arg x, const Ints& axes, double epsilon) {
   BT_REQUIRE(epsilon >= 0,
              fmt::format("layer_norm: epsilon must not be negative, got {}", epsilon));
-  const Value v = as_float_composites(x);
+  const LocationScope here(x.loc);
+  const Value v = settle_float(x);
   const Value centred = v - mean(v, {.axes = axes, .keepdims = true});
   const Value variance = mean(centred * centred, {.axes = axes, .keepdims = true});
   return centred * rsqrt(variance + epsilon);
 }
 
 Value softmax(Arg x, std::int64_t axis) {
-  const Value v = as_float_composites(x);
+  const LocationScope here(x.loc);
+  const Value v = settle_float(x);
   const Value e = exp(v - shift(v, axis));
   return e / sum(e, {.axes = {axis}, .keepdims = true});
 }
 
 Value log_softmax(Arg x, std::int64_t axis) {
-  const Value v = as_float_composites(x);
+  const LocationScope here(x.loc);
+  const Value v = settle_float(x);
   const Value shifted = v - shift(v, axis);
   return shifted - log(sum(exp(shifted), {.axes = {axis}, .keepdims = true}));
 }
 
 Value logsumexp(Arg x, std::int64_t axis) {
-  const Value v = as_float_composites(x);
+  const LocationScope here(x.loc);
+  const Value v = settle_float(x);
   const Value m = shift(v, axis);
   return log(sum(exp(v - m), {.axes = {axis}})) + squeeze(m, axis);
 }
 
 // An index outside [0, n) gives a row of zeros.
 Value one_hot(Arg indices, std::int64_t n, DType dtype) {
+  const LocationScope here(indices.loc);
   const Value i = settle(indices);
   BT_REQUIRE_KIND(
       i.dtype() == DType::i32, ErrorKind::type,

@@ -69,6 +69,11 @@ Value settle(const Arg& a) {
   return a.value.array().astype(DType::f32);
 }
 
+Value settle_float(const Arg& a) {
+  const Value v = settle(a);
+  return is_float(v.dtype()) ? v : astype(v, DType::f32);
+}
+
 Values broadcast_together(std::string_view who, Values values, const SourceLoc& loc) {
   Shape shape;
   for (const Value& v : values) {

@@ -37,6 +37,8 @@ Value elementwise_float(const OpDef& op, std::vector<Arg> args);
 Value elementwise_boolean(const OpDef& op, std::vector<Arg> args);
 // The value of one argument; a weak number becomes f32 (or i32).
 Value settle(const Arg& a);
+// Same, with integers and booleans taken to f32.
+Value settle_float(const Arg& a);
 
 // ---- lowering ----
 template <MicroOp m>

@@ -14,7 +14,7 @@
 namespace braintrace {
 
 using Values = std::vector<Value>;
-using Loc = std::source_location;
+using Loc = SourceLoc;
 
 // ---- element by element ---------------------------------------------------------------
 Value abs(Arg x);
@@ -68,11 +68,13 @@ struct CustomJvpOptions {
 };
 using ValuesFn = std::function<Values(const Values&)>;
 Values custom_jvp(const Values& inputs, const ValuesFn& primal, const ValuesFn& jvp,
-                  CustomJvpOptions options = {}, Loc loc = Loc::current());
+                  CustomJvpOptions options = {},
+                  Loc loc = std::source_location::current());
 
 // ---- shape ----------------------------------------------------------------------------
 Value broadcast_to(Arg x, const Shape& shape);
-Value concat(const Values& parts, std::int64_t axis = -1, Loc loc = Loc::current());
+Value concat(const Values& parts, std::int64_t axis = -1,
+             Loc loc = std::source_location::current());
 Value expand_dims(Arg x, std::int64_t axis);
 Value flip(Arg x, const Ints& axes);
 Value iota(std::int64_t n, DType dtype = DType::i32);
@@ -82,7 +84,8 @@ Value roll(Arg x, std::int64_t shift, std::int64_t axis = -1);
 Value slice(Arg x, const Ints& start, const Shape& size, Ints step = {});
 Value slice_axis(Arg x, std::int64_t axis, std::int64_t start, std::int64_t size);
 Value squeeze(Arg x, std::int64_t axis);
-Value stack(const Values& parts, std::int64_t axis = 0, Loc loc = Loc::current());
+Value stack(const Values& parts, std::int64_t axis = 0,
+            Loc loc = std::source_location::current());
 Value transpose(Arg x, Ints permutation = {});  // default: reverse the axes
 
 // indices: i32, each in [0, dim of axis); UserError otherwise when run.
@@ -90,8 +93,7 @@ Value take(Arg x, Arg indices, std::int64_t axis = 0);
 // x with updates[.., i, ..] added at indices[i] along the axis.
 Value scatter_add(Arg x, Arg indices, Arg updates, std::int64_t axis = 0);
 
-// ---- reductions: axes empty = all
-// -------------------------------------------------------
+// ---- reductions: axes empty = all ---------------------------------------------------
 struct ReduceOptions {
   Ints axes = {};
   bool keepdims = false;
@@ -104,8 +106,7 @@ Value mean(Arg x, ReduceOptions options = {});
 Value argmax(Arg x, std::int64_t axis = -1);  // first of the largest; i32
 Value cumsum(Arg x, std::int64_t axis = -1, bool reverse = false);
 
-// ---- products
-// ---------------------------------------------------------------------------
+// ---- products -----------------------------------------------------------------------
 struct DotDims {
   Ints lhs_contract, rhs_contract, lhs_batch = {}, rhs_batch = {};
 };
@@ -129,8 +130,7 @@ struct PoolOptions {
 Value max_pool(Arg x, const PoolOptions& options);  // x [n, *spatial, c]
 Value avg_pool(Arg x, const PoolOptions& options);
 
-// ---- composites
-// -------------------------------------------------------------------------
+// ---- composites ---------------------------------------------------------------------
 Value layer_norm(Arg x, const Ints& axes = {-1}, double epsilon = 1e-6);
 Value log_softmax(Arg x, std::int64_t axis = -1);
 Value logsumexp(Arg x, std::int64_t axis = -1);
@@ -141,15 +141,13 @@ Value square(Arg x);
 Value zeros_like(const Value& x);
 Value ones_like(const Value& x);
 
-// ---- random: keys are i32[2]
-// -------------------------------------------------------------
+// ---- random: keys are i32[2] --------------------------------------------------------
 Value random_bernoulli(Arg key, Arg p, const Shape& shape);
 Value random_fold_in(Arg key, Arg data);  // i32 scalar
 Value random_normal(Arg key, const Shape& shape, DType dtype = DType::f32);
 Value random_uniform(Arg key, const Shape& shape, DType dtype = DType::f32);
 
-// ---- control flow
-// -------------------------------------------------------------------------
+// ---- control flow -------------------------------------------------------------------
 // body(carry..., x_t...) -> (carry'..., y_t...). xs are read along axis 0, ys stacked
 // there.
 struct ScanOptions {
@@ -160,17 +158,16 @@ struct ScanResult {
   Values carry, ys;
 };
 ScanResult scan(const ValuesFn& body, const Values& init, const Values& xs,
-                ScanOptions options = {}, Loc loc = Loc::current());
+                ScanOptions options = {}, Loc loc = std::source_location::current());
 // Repeats body while condition(carry) is true. Forward mode only.
 Values while_loop(const ValuesFn& condition, const ValuesFn& body, const Values& init,
-                  Loc loc = Loc::current());
+                  Loc loc = std::source_location::current());
 // Both branches must give the same types. Only the chosen one runs.
 Values cond(Arg predicate, const ValuesFn& if_true, const ValuesFn& if_false,
             const Values& operands);
 
-// ---- trainable (ETP) ops
-// ------------------------------------------------------------------ Hooks are weight
-// prologues that belong to the op; any differentiable program.
+// ---- trainable (ETP) ops --------------------------------------------------------------
+// Hooks are prologues of a weight that belong to the op; any differentiable program.
 using Hook = std::function<Value(const Value&)>;
 struct EtpHooks {
   Hook weight = {}, bias = {};
@@ -217,8 +214,7 @@ Value sparse_outer(Arg x, Arg y, const SparseStructure& structure);
 // alpha x b[i, r] a[r, o] (+ bias[o])
 Value lora_matmul(Arg x, Arg b, Arg a, double alpha = 1.0, const Tangent& bias = {});
 
-// ---- operators
-// ------------------------------------------------------------------------------
+// ---- operators ----------------------------------------------------------------------
 Value operator+(Arg a, Arg b);
 Value operator-(Arg a, Arg b);
 Value operator*(Arg a, Arg b);

@@ -95,14 +95,11 @@ Array coverage(const Windows& w, const Shape& x, DType dtype) {
   return count;
 }
 
-Value as_float_pool(const Arg& x) {
-  return is_float(x.value.dtype()) ? x.value : astype(x, DType::f32);
-}
-
 }  // namespace
 
 Value max_pool(Arg x, const PoolOptions& options) {
-  const Value v = as_float_pool(x);
+  const LocationScope here(x.loc);
+  const Value v = settle_float(x);
   const Windows w = windows_of("max_pool", v, options);
   if (is_empty(w)) return empty_result(v, w);
   return pooled(v, w, -std::numeric_limits<double>::infinity(),
@@ -110,7 +107,8 @@ Value max_pool(Arg x, const PoolOptions& options) {
 }
 
 Value avg_pool(Arg x, const PoolOptions& options) {
-  const Value v = as_float_pool(x);
+  const LocationScope here(x.loc);
+  const Value v = settle_float(x);
   const Windows w = windows_of("avg_pool", v, options);
   if (is_empty(w)) return empty_result(v, w);
   const Value total =

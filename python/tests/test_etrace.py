@@ -268,3 +268,25 @@ def test_records_name_the_line_of_python():
     graph = bt.compile_etrace_graph(bt.nn.init_all_states(Sliced()), bt.zeros(4))
     (cut,) = graph.explain(kind=bt.DiagnosticKind.HISTORY_CUT)
     assert cut.message.startswith("slice at test_etrace.py:")
+
+
+@pytest.mark.parametrize("mixed", [
+    lambda h: bt.mean(h),
+    lambda h: h.mean(),
+    lambda h: bt.softmax(h),
+    lambda h: bt.concatenate([h[1:], h[:1]]),
+    lambda h: bt.reshape(bt.avg_pool(bt.reshape(h, (1, 4, 1)), 3, 1, padding="SAME"), (4,)),
+    lambda h: bt.while_loop(lambda c: bt.sum(c) > 9.0, lambda c: bt.roll(c, 1), h)])
+def test_functions_of_several_ops_name_the_line_that_calls_them(mixed):
+    class Mixed(bt.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.h = bt.HiddenState((4,))
+
+        def update(self, x):
+            self.h.value = 0.9 * self.h.value + x + mixed(self.h.value)
+            return self.h.value
+
+    graph = bt.compile_etrace_graph(bt.nn.init_all_states(Mixed()), bt.zeros(4))
+    cuts = graph.explain(kind=bt.DiagnosticKind.HISTORY_CUT)
+    assert cuts and all(" at test_etrace.py:" in cut.message for cut in cuts), cuts
