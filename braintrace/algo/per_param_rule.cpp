@@ -50,7 +50,8 @@ Value PerParamRule::carried(StepTerms& t, const Entry& e, std::int64_t slot,
                             const Value& eps) const {
   const RelationWriter& r = context().relations()[e.relation];
   const std::optional<Value>& d = t.D(r.group().index);
-  return d ? r.carried(slot, *d, loaded(eps, e)) : zeros_like(loaded(eps, e));
+  return d ? r.carried(slot, *d, loaded(eps, e), context().pattern(r.group().index))
+           : zeros_like(loaded(eps, e));
 }
 
 void PerParamRule::move(StepTerms& t, const Entry& e, std::vector<Value>& eps,

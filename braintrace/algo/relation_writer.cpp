@@ -170,15 +170,20 @@ Value RelationWriter::by_product(std::int64_t slot, const Value& m,
   return anchor_product(own, m, eps);
 }
 
-Value RelationWriter::carried(std::int64_t slot, const Value& d, const Value& eps) const {
-  if (eps.dim(-1) > kWrittenOut) return by_product(slot, d, eps);
+Value RelationWriter::carried(std::int64_t slot, const Value& d, const Value& eps,
+                              const std::vector<bool>& pattern) const {
+  const std::int64_t width = eps.dim(-1);
+  if (width > kWrittenOut) return by_product(slot, d, eps);
   std::vector<Value> states;
-  for (std::int64_t a = 0; a < eps.dim(-1); ++a) {
+  for (std::int64_t a = 0; a < width; ++a) {
     const Value row = squeeze(slice_axis(d, -2, a, 1), -2);
-    Value next = on_trace(slot, state_slice(row, 0)) * state_slice(eps, 0);
-    for (std::int64_t b = 1; b < eps.dim(-1); ++b)
-      next = next + on_trace(slot, state_slice(row, b)) * state_slice(eps, b);
-    states.push_back(next);
+    std::optional<Value> next;
+    for (std::int64_t b = 0; b < width; ++b) {
+      if (!pattern.empty() && !pattern[static_cast<std::size_t>(a * width + b)]) continue;
+      const Value term = on_trace(slot, state_slice(row, b)) * state_slice(eps, b);
+      next = next ? *next + term : term;
+    }
+    states.push_back(next ? *next : zeros_like(state_slice(eps, a)));
   }
   return stack(states, -1);
 }

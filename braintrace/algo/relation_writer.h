@@ -65,8 +65,10 @@ class RelationWriter {
   Value df_through_whiles(const StepValues& v) const;
   // df (x) x for a df of any width.
   Value instant(const StepValues& v, std::int64_t slot, const Value& df) const;
-  // D eps; D is (*varshape, M, M).
-  Value carried(std::int64_t slot, const Value& d, const Value& eps) const;
+  // D eps; D is (*varshape, M, M). Entries outside the pattern, flat (M, M), are zero and
+  // not read; an empty one: all are read.
+  Value carried(std::int64_t slot, const Value& d, const Value& eps,
+                const std::vector<bool>& pattern = {}) const;
   // Sum over states of signal times trace, per weight operand of the op, in rule order.
   std::vector<Value> contracted(const StepValues& v, const Value& signal,
                                 const std::vector<Value>& eps) const;

@@ -37,6 +37,7 @@ class CompiledRule {
 
   const ETraceGraph& graph() const { return *graph_; }
   const RuleContext& context() const { return *context_; }
+  RuleContext& context() { return *context_; }
   const Algorithm& algorithm() const { return context_->algorithm(); }
   const LearningOptions& options() const { return context_->options(); }
   const LearningRule& rule() const { return *rule_; }

@@ -61,7 +61,10 @@ Value widened_jacobian(const HiddenGroup& g, const std::vector<Value>& in) {
 
 RuleContext::RuleContext(const ETraceGraph& graph, const Algorithm& algorithm,
                          const LearningOptions& options)
-    : graph_(graph), algorithm_(algorithm), options_(options) {
+    : graph_(graph),
+      algorithm_(algorithm),
+      options_(options),
+      patterns_(graph.hidden_groups.size()) {
   for (std::size_t i = 0; i < graph.hidden_param_op_relations.size(); ++i) {
     const HiddenParamOpRelation& r = graph.hidden_param_op_relations[i];
     const ScanDescentInfo* loop = r.control_flow_context.get();
@@ -96,6 +99,16 @@ std::int64_t RuleContext::width(std::int64_t group) const {
 TemporalRecursion RuleContext::recursion() const {
   return algorithm_.engine == Engine::hybrid ? TemporalRecursion::jacobian
                                              : config().temporal_recursion().f;
+}
+
+void RuleContext::use_pattern(std::int64_t group, bool use) {
+  std::vector<bool>& p = patterns_[static_cast<std::size_t>(group)];
+  p.clear();
+  const HiddenGroup& g = groups()[static_cast<std::size_t>(group)];
+  if (!use || g.descent || g.trace_state_width() != g.num_state() ||
+      recursion() != TemporalRecursion::jacobian)
+    return;
+  p = g.jacobian_pattern();
 }
 
 std::vector<ValueId> RuleContext::reads() const {

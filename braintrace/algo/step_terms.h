@@ -41,6 +41,13 @@ class RuleContext {
   TemporalRecursion recursion() const;
   // Values of the step's program that terms and relations read.
   std::vector<ValueId> reads() const;
+  // The entries of D that can differ from zero, where traces are to leave out the others;
+  // else empty.
+  const std::vector<bool>& pattern(std::int64_t group) const {
+    return patterns_[static_cast<std::size_t>(group)];
+  }
+  // Leaves out what cannot differ from zero in traces of this group, or no longer.
+  void use_pattern(std::int64_t group, bool use);
 
  private:
   const ETraceGraph& graph_;
@@ -48,6 +55,7 @@ class RuleContext {
   LearningOptions options_;
   std::vector<RelationWriter> relations_, dense_;
   std::map<const ScanDescentInfo*, LoopValues> loops_;
+  std::vector<std::vector<bool>> patterns_;  // by group
 };
 
 class StepTerms {

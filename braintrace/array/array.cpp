@@ -4,20 +4,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include <fmt/format.h>
+
+#include "braintrace/array/block.h"
 
 namespace braintrace {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
-
 std::shared_ptr<std::byte> allocate(std::size_t bytes) {
-  const std::size_t padded = (bytes + kAlignment) / kAlignment * kAlignment;
-  void* p = std::aligned_alloc(kAlignment, padded);
-  if (!p) throw std::bad_alloc();
-  return {static_cast<std::byte*>(p), [](std::byte* b) { std::free(b); }};
+  return {new_block(bytes), [](std::byte* b) { std::free(b); }};
 }
 
 // Reads any element type, bf16 included.

@@ -110,6 +110,26 @@ Array run_on(const Graph& program, const std::vector<Array>& hidden,
 
 }  // namespace
 
+std::vector<bool> HiddenGroup::jacobian_pattern() const {
+  const std::size_t s = members.size();
+  const auto states = static_cast<std::size_t>(num_state());
+  std::vector<bool> pattern(states * states, true);
+  if (s != states || !is_diagonal_recurrence || !has_recurrence ||
+      has_while(transition_program))
+    return pattern;
+  const Inputs in = inputs_of(*this);
+  std::vector<bool> active(in.all.size(), false);
+  for (std::size_t i = in.num_constants; i < active.size(); ++i) active[i] = true;
+  for (std::size_t a = 0; a < s; ++a) {
+    std::vector<Tangent> ct(s);
+    ct[a] = ones_like(in.all[in.num_constants + a]);
+    const VjpResult r = vjp_values(transition_program, active, in.all, ct);
+    for (std::size_t b = 0; b < s; ++b)
+      pattern[a * s + b] = r.cotangents[in.num_constants + b].has_value();
+  }
+  return pattern;
+}
+
 Graph HiddenGroup::diagonal_jacobian_program() const {
   const Inputs in = inputs_of(*this);
   const DType dtype = in.all.back().dtype();

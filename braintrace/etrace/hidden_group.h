@@ -50,6 +50,8 @@ struct HiddenGroup {
   Value concat_hidden(const std::vector<Value>& values) const;
   std::vector<Value> split_hidden(const Value& value) const;
 
+  // Flat (S, S): can exit a depend on entry b at all? All true where that is not known.
+  std::vector<bool> jacobian_pattern() const;
   // (constants..., members at entry) -> (*varshape, S, S): d exit a / d entry b.
   // Exact where the transition is position-local; otherwise column sums (reference).
   Graph diagonal_jacobian_program() const;

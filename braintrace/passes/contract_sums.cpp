@@ -33,15 +33,32 @@ bool pays(const Contraction& c, const Shape& sizes) {
   return c.gemms > 0 || is_enlarging(c, sizes);
 }
 
-// A sum: some term must gain; those that do not stay as they are.
+// The terms meet in one pass: does an operand of `larger` have every label of c, so that
+// c costs no further memory there?
+bool rides_along(const Contraction& c, const Contraction& larger) {
+  return std::any_of(
+      larger.operands.begin(), larger.operands.end(), [&](const Operand& whole) {
+        return std::all_of(c.operands.begin(), c.operands.end(), [&](const Operand& o) {
+          return std::all_of(o.labels.begin(), o.labels.end(),
+                             [&](std::int64_t l) { return contains(whole.labels, l); });
+        });
+      });
+}
+
+// A sum: some term must gain; those that do not stay as they are, and take along others
+// of the same sum.
 std::optional<Plan> plan_sum(const LoweredGraph& g, ValueId v) {
   for (const bool split : {true, false}) {
     auto plan = plan_of(g, v, {.split_gemms = split});
     if (!plan) continue;
     bool any = false;
+    for (Contraction& c : plan->terms) c.as_product = pays(c, plan->products.sizes);
     for (Contraction& c : plan->terms) {
-      c.as_product = pays(c, plan->products.sizes);
-      any = any || c.as_product;
+      const bool along =
+          c.gemms == 0 &&
+          std::any_of(plan->terms.begin(), plan->terms.end(),
+                      [&](const auto& l) { return !l.as_product && rides_along(c, l); });
+      any = any || (c.as_product && !along);
     }
     if (!any) continue;
     merge_common(plan->terms, plan->products.out);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "braintrace/ir/constant.h"
 #include "braintrace/passes/lowered_impl.h"
 
 namespace braintrace {
@@ -28,6 +31,19 @@ bool is_sum(const Lowering& l) {
 
 const lowering::Gemm* plain_gemm(const LoweredGraph& g, const Node& n) {
   return n.inputs.size() == 2 ? std::get_if<lowering::Gemm>(&g.lowering(n)) : nullptr;
+}
+
+// Compares bits, and stops at the first difference.
+std::optional<Array> splat_of(const Node& n) {
+  const Array* a = literal(n);
+  if (!a || a->size() < 2) return std::nullopt;
+  const Array packed = a->contiguous();
+  const std::size_t element = size_of(packed.dtype());
+  const auto* bytes = static_cast<const std::byte*>(packed.raw());
+  if (std::memcmp(bytes, bytes + element, packed.num_bytes() - element) != 0)
+    return std::nullopt;
+  const Ints zero(packed.shape().size(), 0), one(packed.shape().size(), 1);
+  return packed.sliced(zero, one, one).reshaped({});
 }
 
 std::optional<Ints> view_axes(const LoweredGraph& g, const Node& n) {

@@ -38,4 +38,8 @@ const lowering::Gemm* plain_gemm(const LoweredGraph& g, const Node& n);
 // stretched. Nullopt for any other node.
 std::optional<Ints> view_axes(const LoweredGraph& g, const Node& n);
 
+// The one number a literal of several elements holds, as a scalar; nullopt for any other
+// node.
+std::optional<Array> splat_of(const Node& n);
+
 }  // namespace braintrace

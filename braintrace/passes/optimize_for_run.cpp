@@ -5,6 +5,7 @@
 #include "braintrace/passes/dce.h"
 #include "braintrace/passes/fuse_gates.h"
 #include "braintrace/passes/hoist_accumulators.h"
+#include "braintrace/passes/narrow_uniform.h"
 #include "braintrace/passes/outer_products.h"
 #include "braintrace/passes/reuse_loop_values.h"
 #include "braintrace/passes/split_scan.h"
@@ -22,6 +23,7 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
     h = run("split_states", split_states, h);
     h = optimize(h, run);
   }
+  h = run("narrow_uniform", narrow_uniform, h);
   h = run(
       "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);
   h = run("reuse_loop_values", reuse_loop_values, h);

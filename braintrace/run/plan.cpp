@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/array/block.h"
 #include "braintrace/passes/optimize_for_run.h"
 #include "braintrace/run/ftz.h"
 #include "braintrace/run/plan_planner_impl.h"
@@ -45,8 +46,6 @@ Program make_program(const Graph& g,
 }  // namespace plan
 
 namespace {
-
-constexpr std::size_t kAlignment = 64;
 
 struct Free {
   void operator()(std::byte* p) const { std::free(p); }
@@ -92,10 +91,7 @@ Plan::State::State(const Graph& g, const PlanOptions& options)
     : graph(optimize_for_run(g)),
       program(plan::make_program(graph, options.in_place)),
       pool(options.threads > 0 ? options.threads : default_threads()) {
-  const auto bytes = static_cast<std::size_t>(program.arena_bytes);
-  arena.reset(
-      static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes + kAlignment)));
-  if (!arena) throw std::bad_alloc();
+  arena.reset(new_block(static_cast<std::size_t>(program.arena_bytes)));
   input_buffers.resize(graph.inputs().size());
   output_buffers.resize(graph.outputs().size());
   packed_inputs.resize(graph.inputs().size());

@@ -8,7 +8,7 @@
 namespace braintrace {
 namespace {
 
-constexpr unsigned kSecondIsNumber = 2;
+constexpr unsigned kSecondIsNumber = 2, kThirdIsNumber = 4;
 
 class Joiner {
  public:
@@ -138,9 +138,35 @@ class Joiner {
     const TileAction& sum = action(last);
     for (const int side : {0, 1}) {
       const auto h = maker(sum.operands[side], last);
-      if (!h || !is_kernel(*h, MicroOp::add, 2, 0)) continue;
-      if (!is_read_only_by(last, action(*h).result, *h)) continue;
-      if (auto m = two_states(last, *h, sum.operands[1 - side])) return m;
+      if (!h || !is_read_only_by(last, action(*h).result, *h)) continue;
+      const int total = sum.operands[1 - side];
+      for (const int pair : {0, 1})
+        if (is_kernel(*h, MicroOp::add, 2, kSecondIsNumber << (2 * pair)))
+          if (auto m = driven_state(last, *h, pair, total)) return m;
+      if (!is_kernel(*h, MicroOp::add, 2, 0)) continue;
+      if (auto m = two_states(last, *h, total)) return m;
+    }
+    return std::nullopt;
+  }
+
+  // h = s t + c y, y one number in the pair `number`, and t = d e + r with a number r.
+  std::optional<Match> driven_state(std::size_t last, std::size_t h, int number,
+                                    int sum) const {
+    const int *other = action(h).operands + 2 * number,
+              *own = action(h).operands + 2 * (1 - number);
+    for (const int side : {0, 1}) {
+      const auto t = maker(own[side], h);
+      if (!t || !is_kernel(*t, MicroOp::add, 1, kThirdIsNumber)) continue;
+      const auto u = update_of(*t, h);
+      if (!u) continue;
+      const int* d = action(*t).operands;
+      Match m{{.call = driven_trace_kernel(action(last).dtype, u->input),
+               .operands = {d[1], d[0], d[2], u->df, u->x, own[1 - side], other[0],
+                            other[1], sum, sum, sum, sum},
+               .results = {u->result, action(last).result, action(last).result}},
+              {*t, u->action, h, last}};
+      std::sort(m.members.begin(), m.members.end());
+      if (may_wait(m)) return m;
     }
     return std::nullopt;
   }

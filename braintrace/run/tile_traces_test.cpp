@@ -58,6 +58,23 @@ TileSpec two_states(DType t, bool in_turn, bool constant_df) {
   return spec;
 }
 
+// e, d, r, df, x, s, c, y, sum
+TileSpec driven_state(DType t, bool constant_df, bool turned) {
+  const TileInput n = number_per_row(t), v = repeated_row(t);
+  const TileInput df = constant_df ? n : v;
+  return {.loop = {kRows, kColumns},
+          .inputs = {rows(t), v, n, df, n, v, v, n, rows(t)},
+          .steps = {{MicroOp::mul, t, {1, 0}},
+                    {MicroOp::add, t, {9, 2}},
+                    {MicroOp::mul, t, {4, 3}},
+                    {MicroOp::add, t, {10, 11}},
+                    {MicroOp::mul, t, {5, 10}},
+                    {MicroOp::mul, t, {6, 7}},
+                    {MicroOp::add, t, {turned ? 14 : 13, turned ? 13 : 14}},
+                    {MicroOp::add, t, {8, 15}}},
+          .outputs = {{12, {kColumns, 1}, 0}, {16, {kColumns, 1}, 8}}};
+}
+
 template <class T>
 std::vector<T> drawn(std::size_t n, std::uint64_t seed) {
   std::vector<T> out(n);
@@ -142,6 +159,19 @@ TEST_CASE("two states of a trace with memory of their own are one action") {
   REQUIRE(compile_tile(spec).traces.size() == 1);
   CHECK((compile_tile(spec).traces[0].paired == nullptr));
   check<double>(spec, 2, kRows * kColumns);
+}
+
+TEST_CASE("a state that others drive is one action with the bits of many") {
+  for (const bool constant_df : {false, true})
+    for (const bool turned : {false, true}) {
+      CAPTURE(constant_df);
+      CAPTURE(turned);
+      const TileSpec spec = driven_state(DType::f32, constant_df, turned);
+      CHECK(compile_tile(spec).actions.size() == (constant_df ? 2 : 1));
+      CHECK(compile_tile(spec).traces.size() == 1);
+      check<float>(spec, 1, 0);
+      check<double>(driven_state(DType::f64, constant_df, turned), 1, 0);
+    }
 }
 
 TEST_CASE("a product somebody else reads is not taken into the update of a trace") {

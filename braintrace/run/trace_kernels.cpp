@@ -72,6 +72,22 @@ void one_state(const void* const* in, void* const* out, std::size_t n) {
   });
 }
 
+template <class T, TraceInput input>
+void driven_state(const void* const* in, void* const* out, std::size_t n) {
+  const T *e = operand<T>(in, 0), *m = operand<T>(in, 1);
+  const T r = *operand<T>(in, 2), y = *operand<T>(in, 7);
+  const Added<T, input> u(in, 3, 4);
+  const T *s = operand<T>(in, 5), *c = operand<T>(in, 6), *sum = operand<T>(in, 8);
+  T *next = static_cast<T*>(out[0]), *total = static_cast<T*>(out[1]);
+  for_all<T>(n, [&](auto d, std::size_t i) {
+    const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
+    const auto t = hn::Add(hn::Mul(at(m), at(e)), hn::Set(d, r));
+    const auto earned = hn::Add(hn::Mul(at(s), t), hn::Mul(at(c), hn::Set(d, y)));
+    hn::StoreU(hn::Add(u(d, i), t), d, next + i);
+    hn::StoreU(hn::Add(at(sum), earned), d, total + i);
+  });
+}
+
 // All of two states but where the trace itself lies.
 template <class T, TraceInput input>
 struct TwoStates {
@@ -144,6 +160,14 @@ TraceKernel find_trace_kernel(DType dtype, int states, TraceInput input) {
   return input == TraceInput::product ? of_type<TraceInput::product>(dtype, states)
                                       : of_type<TraceInput::number>(dtype, states);
 }
+TraceKernel find_driven_kernel(DType dtype, TraceInput input) {
+  const bool product = input == TraceInput::product;
+  if (dtype == DType::f32)
+    return product ? driven_state<float, TraceInput::product>
+                   : driven_state<float, TraceInput::number>;
+  return product ? driven_state<double, TraceInput::product>
+                 : driven_state<double, TraceInput::number>;
+}
 TraceKernel find_paired_kernel(TraceInput input) {
   return input == TraceInput::product ? paired_states<TraceInput::product>
                                       : paired_states<TraceInput::number>;
@@ -158,9 +182,14 @@ namespace braintrace {
 
 HWY_EXPORT(find_trace_kernel);
 HWY_EXPORT(find_paired_kernel);
+HWY_EXPORT(find_driven_kernel);
 
 TraceKernel trace_kernel(DType dtype, int states, TraceInput input) {
   return HWY_DYNAMIC_DISPATCH(find_trace_kernel)(dtype, states, input);
+}
+
+TraceKernel driven_trace_kernel(DType dtype, TraceInput input) {
+  return HWY_DYNAMIC_DISPATCH(find_driven_kernel)(dtype, input);
 }
 
 TraceKernel paired_trace_kernel(TraceInput input) {

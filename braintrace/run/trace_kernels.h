@@ -27,5 +27,9 @@ enum class TraceInput { product, number };  // what u is
 TraceKernel trace_kernel(DType dtype, int states, TraceInput input);
 // Two f32 states that lie in turn: e_1 and e_1' point to both, e_2 and e_2' are not read.
 TraceKernel paired_trace_kernel(TraceInput input);
+// One state that others drive, which are the same for all neurons:
+//   t = d e + r,  e' = t + u,  sum' = sum + (s t + c y)  with numbers r and y
+//   operands: e, d, r, df, x, s, c, y, sum; results: e', sum'
+TraceKernel driven_trace_kernel(DType dtype, TraceInput input);
 
 }  // namespace braintrace

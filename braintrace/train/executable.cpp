@@ -29,16 +29,39 @@ struct Executable::Engine {
   std::optional<Plan> plan;
 };
 
-Executable::Executable(StepProgram program, ExecutorKind kind, int threads, bool profile)
-    : program_(std::move(program)), engine_(std::make_unique<Engine>()) {
-  if (kind == ExecutorKind::interpreter) {
+Executable::Executable(StepProgram program, const TracePacking& packing,
+                       ExecutorKind kind, int threads, bool profile)
+    : program_(std::move(program)),
+      kind_(kind),
+      threads_(threads),
+      profile_(profile),
+      engine_(std::make_unique<Engine>()) {
+  if (!packing.is_plain()) {
+    of_rule_ = std::move(program_);
+    program_ = packing.packed(*of_rule_);
+  }
+  plan();
+}
+
+void Executable::plan() {
+  if (kind_ == ExecutorKind::interpreter) {
     program_.graph = optimize(program_.graph);
     return;
   }
-  PlanOptions o = plan_options(program_, threads);
-  o.profile = profile;
+  PlanOptions o = plan_options(program_, threads_);
+  o.profile = profile_;
   in_place_ = !o.in_place.empty();
   engine_->plan.emplace(program_.graph, o);
+}
+
+void Executable::repack(const TracePacking& packing) {
+  if (lent_) lend();
+  StepProgram rule = of_rule();
+  program_ = packing.packed(rule);
+  of_rule_ = std::move(rule);
+  inputs.clear(), own.clear(), outputs.clear();
+  gradients_.clear(), places_.clear();
+  plan();
 }
 
 Executable::~Executable() = default;

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "braintrace/algo/step_program.h"
+#include "braintrace/train/trace_packing.h"
 
 namespace braintrace {
 
@@ -14,10 +14,17 @@ enum class ExecutorKind { plan, interpreter };  // interpreter: slow, the oracle
 
 class Executable {
  public:
-  Executable(StepProgram program, ExecutorKind kind, int threads, bool profile = false);
+  // `program`: of the rule's traces. It runs on them as they are stored.
+  Executable(StepProgram program, const TracePacking& packing, ExecutorKind kind,
+             int threads, bool profile = false);
   ~Executable();
+  // From now on with traces that are stored like this.
+  void repack(const TracePacking& packing);
 
+  // What runs: with traces as they are stored.
   const StepProgram& program() const { return program_; }
+  // With traces as the rule has them.
+  const StepProgram& of_rule() const { return of_rule_ ? *of_rule_ : program_; }
   // Traces given as inputs come back as outputs in the same memory.
   bool moves_traces_in_place() const { return in_place_; }
 
@@ -39,8 +46,12 @@ class Executable {
 
  private:
   struct Engine;
+  std::optional<StepProgram> of_rule_;  // absent: the same
   StepProgram program_;
-  bool in_place_ = false;
+  ExecutorKind kind_;
+  int threads_;
+  bool profile_, in_place_ = false;
+  void plan();
   void lend();
   StateDict gradients_;
   std::vector<Array*> places_;  // in gradients_, by gradient

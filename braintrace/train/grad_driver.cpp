@@ -184,7 +184,7 @@ void GradDriver::end_history() {
   learner_.traces_are_zero = true;
   for (std::size_t i = 0; i < learner_.traces.size(); ++i) {
     Array& trace = learner_.traces[i];
-    if (learner_.rule->traces()[i].initial)
+    if (learner_.rule->traces()[learner_.packing.stored()[i].trace].initial)
       learner_.traces_are_zero = false;
     else
       trace = zeros({}, trace.dtype()).broadcast_to(trace.shape());

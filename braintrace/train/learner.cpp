@@ -176,7 +176,7 @@ const Algorithm& Learner::algorithm() const { return impl_->algorithm; }
 const LearnerOptions& Learner::options() const { return impl_->options; }
 const CompiledRule& Learner::rule() const { return *impl_->rule; }
 const StepProgram* Learner::last_program() const {
-  return impl_->last ? &impl_->last->program() : nullptr;
+  return impl_->last ? &impl_->last->of_rule() : nullptr;
 }
 
 std::string Learner::last_plan() const {

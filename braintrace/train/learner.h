@@ -31,6 +31,8 @@ struct LearnerOptions {
   ExecutorKind executor = ExecutorKind::plan;
   int threads = 0;       // 0: as the environment says
   bool profile = false;  // Learner::last_plan() then says how long each kernel took
+  // Traces of at least so many bytes store states that repeat along an axis once.
+  std::int64_t compact_bytes = 1 << 18;
 };
 // The same with every difference from braintrace 0.2.6 switched off.
 LearnerOptions compat(LearnerOptions base);
@@ -47,7 +49,7 @@ class LossHandle {
   LossHandle(std::shared_ptr<Executable> e, std::shared_ptr<const LearnerUse> owner)
       : executable_(std::move(e)), owner_(std::move(owner)) {}
   const Graph& graph() const { return program().graph; }
-  const StepProgram& program() const { return executable_->program(); }
+  const StepProgram& program() const { return executable_->of_rule(); }
 
  private:
   friend class Learner;

@@ -62,6 +62,7 @@ void Learner::Impl::compile(const std::vector<Array>& args) {
       compile_etrace_graph(model, examples, options_for(algorithm, options)));
   rule = std::make_unique<CompiledRule>(std::move(graph), algorithm, options.learning);
   check_relations();
+  packing = TracePacking::compact(*rule, lanes(), options.compact_bytes);
   if (options.vmap) {
     init.batch_size = options.batch_size;
     init.seed.reset();  // the parameters stay
@@ -118,16 +119,15 @@ void Learner::Impl::clear_traces() {
   broken = false;
   traces.clear();
   traces_are_zero = true;
-  for (const TraceSlot& t : rule->traces()) {
-    Type type = t.type;
-    if (lanes()) type.shape.insert(type.shape.begin(), *lanes());
+  for (const TracePacking::Stored& s : packing.stored()) {
+    const TraceSlot& t = rule->traces()[s.trace];
     if (t.initial) traces_are_zero = false;
     if (t.kind == "key" && lanes())
       traces.push_back(lane_keys(*t.initial, *lanes()));
     else if (t.initial)
-      traces.push_back(t.initial->broadcast_to(type.shape).contiguous());
+      traces.push_back(t.initial->broadcast_to(s.type.shape).contiguous());
     else  // one number until a program reads it: windows may never do
-      traces.push_back(zeros({}, type.dtype).broadcast_to(type.shape));
+      traces.push_back(zeros({}, s.type.dtype).broadcast_to(s.type.shape));
   }
 }
 
@@ -164,7 +164,7 @@ std::shared_ptr<Executable> Learner::Impl::cached(
     std::uint64_t key, const std::function<StepProgram()>& make) {
   std::shared_ptr<Executable>& e = programs[key];
   if (!e)
-    e = std::make_shared<Executable>(make(), options.executor, options.threads,
+    e = std::make_shared<Executable>(make(), packing, options.executor, options.threads,
                                      options.profile);
   known.insert(e.get());
   return e;

@@ -18,7 +18,8 @@ struct Learner::Impl {
   LearnerOptions options;
   std::vector<Array> examples;
   std::unique_ptr<CompiledRule> rule;
-  std::vector<Array> traces;
+  TracePacking packing;
+  std::vector<Array> traces;  // as they are stored
   bool traces_are_zero = false;
   std::int64_t calls = 0, trace_steps = 0;
   bool broken = false;  // a run failed while it held the only copy of the traces
@@ -47,6 +48,8 @@ struct Learner::Impl {
   void compile(const std::vector<Array>& args);
   void rebatch(std::int64_t batch_size);
   void clear_traces();
+  // Replaces the rule's traces. What does not repeat as it should is stored whole.
+  void set_traces(const std::vector<Array>& of_rule);
   void forget_programs();
   // Float arguments take the element type of the compiled ones. Until the next call.
   std::span<const Array> cast(const std::vector<Array>& args);

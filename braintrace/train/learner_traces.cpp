@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A learner's traces, looked at and replaced.
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -30,15 +31,35 @@ std::vector<TraceView> Learner::etraces(TraceSpace space) const {
     const StateDict leaves = state_dict(impl_->model);
     std::vector<Array> in;
     for (const std::string& leaf : view.leaves) in.push_back(leaves.at(leaf));
-    for (const Array& t : impl_->traces) in.push_back(t.contiguous());
+    for (const Array& t : impl_->packing.unpacked(impl_->traces))
+      in.push_back(t.contiguous());
     const std::vector<Array> values = eval_graph(on_all_lanes(view, impl_->lanes()), in);
     for (std::size_t i = 0; i < values.size(); ++i)
       out.push_back({view.slots[i], values[i]});
     return out;
   }
-  for (std::size_t i = 0; i < impl_->traces.size(); ++i)
-    out.push_back({impl_->rule->traces()[i], impl_->traces[i].contiguous()});
+  const std::vector<Array> traces = impl_->packing.unpacked(impl_->traces);
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    out.push_back({impl_->rule->traces()[i], traces[i].contiguous()});
   return out;
+}
+
+void Learner::Impl::set_traces(const std::vector<Array>& of_rule) {
+  std::vector<Array> stored = packing.packed(of_rule);
+  const std::vector<Array> again = packing.unpacked(stored);
+  const auto same = [](const Array& a, const Array& b) {
+    const Array x = a.contiguous(), y = b.contiguous();
+    return std::memcmp(x.raw(), y.raw(), x.num_bytes()) == 0;
+  };
+  if (!packing.is_plain() &&
+      !std::equal(of_rule.begin(), of_rule.end(), again.begin(), same)) {
+    packing = TracePacking(*rule, lanes());
+    for (const auto& [key, e] : programs)
+      if (e) e->repack(packing);
+    stored = of_rule;
+  }
+  traces = std::move(stored);
+  traces_are_zero = false;
 }
 
 std::vector<TraceView> Learner::get_etrace_of(const Path& parameter) const {
@@ -61,14 +82,14 @@ std::vector<TraceView> Learner::get_etrace_of(const Path& parameter) const {
 
 void Learner::set_etrace(const std::string& name, const Array& value) {
   const auto mine = claim("set_etrace");
-  for (std::size_t i = 0; i < impl_->traces.size(); ++i) {
+  std::vector<Array> traces = impl_->packing.unpacked(impl_->traces);
+  for (std::size_t i = 0; i < traces.size(); ++i) {
     if (impl_->rule->traces()[i].name() != name) continue;
-    BT_REQUIRE(
-        value.shape() == impl_->traces[i].shape(),
-        fmt::format("set_etrace: {} has shape {}, got {}", name,
-                    to_string(impl_->traces[i].shape()), to_string(value.shape())));
-    impl_->traces[i] = value.astype(impl_->traces[i].dtype()).contiguous();
-    impl_->traces_are_zero = false;
+    BT_REQUIRE(value.shape() == traces[i].shape(),
+               fmt::format("set_etrace: {} has shape {}, got {}", name,
+                           to_string(traces[i].shape()), to_string(value.shape())));
+    traces[i] = value.astype(traces[i].dtype()).contiguous();
+    impl_->set_traces(traces);
     return;
   }
   throw UserError(fmt::format("set_etrace: no trace '{}'", name));

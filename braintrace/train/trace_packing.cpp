@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/train/trace_packing.h"
+
+#include <algorithm>
+#include <set>
+
+#include "braintrace/ir/builder.h"
+#include "braintrace/ir/evaluate.h"
+#include "braintrace/ops/calculus.h"
+#include "braintrace/ops/ops.h"
+#include "braintrace/passes/narrow_uniform.h"
+#include "braintrace/passes/pipeline.h"
+#include "braintrace/passes/split_states.h"
+
+namespace braintrace {
+namespace {
+
+// A state is stored apart when that takes at most one part in so many.
+constexpr std::int64_t kWorthIt = 4;
+
+std::int64_t bytes_of(const Type& t) {
+  return t.size() * static_cast<std::int64_t>(size_of(t.dtype));
+}
+
+std::vector<Shape> shapes_of(const std::vector<Type>& types) {
+  std::vector<Shape> out;
+  for (const Type& t : types) out.push_back(t.shape);
+  return out;
+}
+
+Shape one_state(Shape s) {
+  s.back() = 1;
+  return s;
+}
+
+// Only what moves with every step and nowhere else: its program tells the whole story.
+bool may_repeat(const TraceSlot& t) { return t.kind == "bwg" && !t.initial; }
+
+// The rule's step with the states of some traces as inputs and outputs of their own.
+class Roll {
+ public:
+  Roll(const CompiledRule& rule, const std::set<std::size_t>& traces) {
+    const RuleProgram p = rule.write(RuleMode::evolve);
+    const auto builder = Builder::create();
+    const std::vector<Type> types = p.graph.input_types();
+    const Graph& step = rule.graph().module_info.program();
+    inputs_ = uniform_shapes(step, shapes_of(step.input_types()), p.reads);
+    Values in;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const std::size_t trace = i - p.reads.size();
+      if (i < p.reads.size() || !traces.contains(trace)) {
+        in.push_back(builder->input(types[i]));
+        if (i >= p.reads.size()) inputs_.push_back(types[i].shape);
+        continue;
+      }
+      Values states;
+      for (std::int64_t s = 0; s < types[i].shape.back(); ++s) {
+        places_.push_back({trace, s, inputs_.size()});
+        inputs_.push_back(one_state(types[i].shape));
+        states.push_back(builder->input({types[i].dtype, inputs_.back()}));
+      }
+      in.push_back(concat(states, -1));
+    }
+    const Values after = inline_graph(p.graph, in);
+    Values out;
+    for (const Place& s : places_)
+      out.push_back(slice_axis(after[s.trace], -1, s.state, 1));
+    PassRunner run;
+    graph_ = lower(builder->finish(out), {}, run);
+    for (int axis = 0; axis < 2; ++axis) graph_ = optimize(split_states(graph_), run);
+  }
+
+  struct Place {
+    std::size_t trace;
+    std::int64_t state;
+    std::size_t input;
+    Shape shape = {};  // size 1 along axes the state repeats along
+  };
+  // From "the same everywhere" to what each step leaves as it is.
+  std::vector<Place> places() {
+    for (const Place& p : places_) inputs_[p.input].assign(inputs_[p.input].size(), 1);
+    for (bool stable = false; !stable;) {
+      stable = true;
+      const std::vector<Shape> out = uniform_shapes(graph_, inputs_, graph_.outputs());
+      for (std::size_t i = 0; i < places_.size(); ++i) {
+        Shape& assumed = inputs_[places_[i].input];
+        for (std::size_t a = 0; a < assumed.size(); ++a) {
+          stable = stable && out[i][a] <= assumed[a];
+          assumed[a] = std::max(assumed[a], out[i][a]);
+        }
+      }
+    }
+    for (Place& p : places_) p.shape = inputs_[p.input];
+    return places_;
+  }
+
+ private:
+  Graph graph_;
+  std::vector<Shape> inputs_;
+  std::vector<Place> places_;
+};
+
+}  // namespace
+
+TracePacking::TracePacking(const CompiledRule& rule, std::optional<std::int64_t> lanes) {
+  for (const TraceSlot& t : rule.traces()) {
+    Type type = t.type;
+    if (lanes) type.shape.insert(type.shape.begin(), *lanes);
+    stored_.push_back({traces_.size(), {}, type});
+    traces_.push_back(type);
+  }
+}
+
+TracePacking TracePacking::compact(CompiledRule& rule, std::optional<std::int64_t> lanes,
+                                   std::int64_t min_bytes) {
+  TracePacking packing(rule, lanes);
+  std::set<std::size_t> large;
+  for (std::size_t i = 0; i < packing.traces_.size(); ++i)
+    if (may_repeat(rule.traces()[i]) && bytes_of(packing.traces_[i]) >= min_bytes)
+      large.insert(i);
+  if (large.empty()) return packing;
+  const auto use_patterns = [&](bool use, const std::set<std::int64_t>& except) {
+    for (std::size_t i : large)
+      if (!except.contains(rule.traces()[i].group))
+        rule.context().use_pattern(rule.traces()[i].group, use);
+  };
+  use_patterns(true, {});
+  std::vector<Stored> stored;
+  std::set<std::int64_t> groups;  // with a state that repeats
+  const std::vector<Roll::Place> places = Roll(rule, large).places();
+  for (std::size_t i = 0; i < packing.traces_.size(); ++i) {
+    std::vector<Stored> apart;
+    Stored rest{i, {}, packing.traces_[i]};
+    for (const Roll::Place& p : places) {
+      if (p.trace != i) continue;
+      Type type{rest.type.dtype, p.shape};
+      if (lanes) type.shape.insert(type.shape.begin(), *lanes);
+      const Shape whole = one_state(packing.traces_[i].shape);
+      if (kWorthIt * num_elements(type.shape) <= num_elements(whole))
+        apart.push_back({i, {p.state}, type});
+      else
+        rest.states.push_back(p.state);
+    }
+    if (apart.empty()) {
+      stored.push_back({i, {}, packing.traces_[i]});
+      continue;
+    }
+    groups.insert(rule.traces()[i].group);
+    rest.type.shape.back() = std::ssize(rest.states);
+    if (!rest.states.empty()) stored.push_back(rest);
+    stored.insert(stored.end(), apart.begin(), apart.end());
+  }
+  use_patterns(false, groups);
+  packing.plain_ = groups.empty();
+  packing.stored_ = std::move(stored);
+  return packing;
+}
+
+std::vector<Value> TracePacking::unpacked(const std::vector<Value>& stored) const {
+  std::vector<std::vector<Value>> states(traces_.size());
+  std::vector<Value> out(traces_.size());
+  for (std::size_t k = 0; k < stored_.size(); ++k) {
+    const Stored& s = stored_[k];
+    if (s.states.empty()) out[s.trace] = stored[k];
+    states[s.trace].resize(static_cast<std::size_t>(traces_[s.trace].shape.back()));
+    for (std::size_t j = 0; j < s.states.size(); ++j)
+      states[s.trace][static_cast<std::size_t>(s.states[j])] =
+          broadcast_to(slice_axis(stored[k], -1, static_cast<std::int64_t>(j), 1),
+                       one_state(traces_[s.trace].shape));
+  }
+  for (const Stored& s : stored_)
+    if (!s.states.empty()) out[s.trace] = concat(states[s.trace], -1);
+  return out;
+}
+
+std::vector<Value> TracePacking::packed(const std::vector<Value>& traces) const {
+  std::vector<Value> out;
+  for (const Stored& s : stored_) {
+    if (s.states.empty()) {
+      out.push_back(traces[s.trace]);
+      continue;
+    }
+    Values states;
+    for (const std::int64_t a : s.states)
+      states.push_back(slice_axis(traces[s.trace], -1, a, 1));
+    const Value all = concat(states, -1);
+    out.push_back(slice(all, Ints(s.type.shape.size(), 0), s.type.shape));
+  }
+  return out;
+}
+
+namespace {
+
+template <class Write>
+std::vector<Array> evaluated(const std::vector<Array>& in, const Write& write) {
+  const auto builder = Builder::create();
+  Values values;
+  std::vector<Array> packed;
+  for (const Array& a : in) {
+    packed.push_back(a.contiguous());
+    values.push_back(builder->input(type_of(a)));
+  }
+  return eval_graph(builder->finish(write(values)), packed);
+}
+
+}  // namespace
+
+std::vector<Array> TracePacking::unpacked(const std::vector<Array>& stored) const {
+  if (plain_) return stored;
+  return evaluated(stored, [&](const Values& v) { return unpacked(v); });
+}
+
+std::vector<Array> TracePacking::packed(const std::vector<Array>& traces) const {
+  if (plain_) return traces;
+  return evaluated(traces, [&](const Values& v) { return packed(v); });
+}
+
+StepProgram TracePacking::packed(const StepProgram& p) const {
+  StepProgram out = p;
+  if (plain_) return out;
+  const auto builder = Builder::create();
+  const std::vector<Type> types = p.graph.input_types();
+  Values in, stored;
+  for (std::size_t i = 0; i < p.first_trace(); ++i)
+    in.push_back(builder->input(types[i]));
+  if (p.num_traces > 0) {
+    for (const Stored& s : stored_) stored.push_back(builder->input(s.type));
+    const Values traces = unpacked(stored);
+    in.insert(in.end(), traces.begin(), traces.end());
+    out.num_traces = stored.size();
+  }
+  for (std::size_t i = in.size(); i < types.size(); ++i)
+    in.push_back(builder->input(types[i]));
+  const Values values = inline_graph(p.graph, in);
+  const auto first = values.begin() + static_cast<std::ptrdiff_t>(p.first_trace_out());
+  const auto last = first + static_cast<std::ptrdiff_t>(p.num_traces_out);
+  Values results(values.begin(), first);
+  if (p.num_traces_out > 0) {
+    const Values after = packed(Values(first, last));
+    results.insert(results.end(), after.begin(), after.end());
+    out.num_traces_out = after.size();
+  }
+  results.insert(results.end(), last, values.end());
+  out.graph = builder->finish(results);
+  return out;
+}
+
+}  // namespace braintrace
