@@ -103,7 +103,7 @@ std::string class_name(py::handle o) {
 }
 
 // Net(rnn=GRUCell, out=Linear)
-std::string repr(const py::object& self) {
+std::string module_repr(const py::object& self) {
   std::vector<std::string> parts;
   const std::shared_ptr<Module> module = module_of(self);
   for (const auto& [key, member] : module->members()) {
@@ -160,7 +160,7 @@ void def_class(py::module_& m) {
              return a.is(b) || (is_module(b) && identity(a) != nullptr &&
                                 identity(a) == identity(b));
            })
-      .def("__repr__", &repr)
+      .def("__repr__", &module_repr)
       .def("__hash__", [](const py::object& o) {
         const void* p = identity(o);
         return reinterpret_cast<std::size_t>(p != nullptr ? p : o.ptr());

@@ -94,7 +94,7 @@ std::shared_ptr<ShortTermState> make_short_term(const py::object& size,
   return started(std::make_shared<ShortTermState>(s.size, s.init, o), s.dtype);
 }
 
-std::string repr(const State& s) {
+std::string state_repr(const State& s) {
   std::string leaves;
   for (std::size_t i = 0; i < s.num_leaves(); ++i) {
     const std::string& key = s.spec(i).key;
@@ -128,7 +128,7 @@ void def_state(py::module_& m) {
           "size", [](const State& s) { return to_tuple(s.spec(0).shape); },
           "The declared shape, without batch, of the first array.")
       .def_property_readonly("has_value", &State::has_value)
-      .def("__repr__", &repr);
+      .def("__repr__", &state_repr);
   py::class_<ParamState, State, std::shared_ptr<ParamState>>(
       m, "ParamState",
       "Trainable: an array, a dict of arrays, or a shape with an initialiser.\n\n"

@@ -7,11 +7,12 @@
 namespace braintrace::python {
 namespace {
 
-using Binary = Value (*)(Arg, Arg);
+using BinaryMethod = Value (*)(Arg, Arg);
 
 // a op b, and b op a for operands that are not Values. NotImplemented for what is no
 // array.
-void def_binary(py::class_<Value>& c, const std::string& name, Binary f, bool reflected) {
+void def_binary(py::class_<Value>& c, const std::string& name, BinaryMethod f,
+                bool reflected) {
   const auto call = [f](const py::object& a, const py::object& b,
                         bool swap) -> py::object {
     const auto x = to_arg(a), y = to_arg(b);
@@ -38,19 +39,19 @@ Value transposed(const Arg& v, const py::args& axes) {
 }
 
 void def_operators(py::class_<Value>& c) {
-  const std::pair<const char*, Binary> arithmetic[] = {{"add", add},
-                                                       {"sub", sub},
-                                                       {"mul", mul},
-                                                       {"truediv", div},
-                                                       {"pow", pow},
-                                                       {"matmul", dot},
-                                                       {"floordiv", floor_divide},
-                                                       {"mod", remainder},
-                                                       {"and", logical_and},
-                                                       {"or", logical_or},
-                                                       {"xor", logical_xor}};
+  const std::pair<const char*, BinaryMethod> arithmetic[] = {{"add", add},
+                                                             {"sub", sub},
+                                                             {"mul", mul},
+                                                             {"truediv", div},
+                                                             {"pow", pow},
+                                                             {"matmul", dot},
+                                                             {"floordiv", floor_divide},
+                                                             {"mod", remainder},
+                                                             {"and", logical_and},
+                                                             {"or", logical_or},
+                                                             {"xor", logical_xor}};
   for (const auto& [name, f] : arithmetic) def_binary(c, name, f, true);
-  const std::pair<const char*, Binary> comparisons[] = {
+  const std::pair<const char*, BinaryMethod> comparisons[] = {
       {"lt", less},          {"le", less_equal}, {"gt", greater},
       {"ge", greater_equal}, {"eq", equal},      {"ne", not_equal}};
   for (const auto& [name, f] : comparisons) def_binary(c, name, f, false);

@@ -18,7 +18,7 @@ Drift exponential(const Options& o, const Value& v) {
 }
 
 template <class Options>
-void check(const Options& o, const Shape& size) {
+void check_exp_if(const Options& o, const Shape& size) {
   require_positive(Options::kind, "delta_T", o.delta_T, size);
   require_finite(Options::kind, "V_T", o.V_T, size);
 }
@@ -26,10 +26,14 @@ void check(const Options& o, const Shape& size) {
 }  // namespace
 
 Drift ExpIFOptions::upstroke(const Value& V) const { return exponential(*this, V); }
-void ExpIFOptions::require_upstroke(const Shape& size) const { check(*this, size); }
+void ExpIFOptions::require_upstroke(const Shape& size) const {
+  check_exp_if(*this, size);
+}
 
 Drift AdExIFOptions::upstroke(const Value& V) const { return exponential(*this, V); }
-void AdExIFOptions::require_upstroke(const Shape& size) const { check(*this, size); }
+void AdExIFOptions::require_upstroke(const Shape& size) const {
+  check_exp_if(*this, size);
+}
 
 template class NonlinearIF<ExpIFOptions>;
 template class AdaptiveIF<AdExIFOptions>;

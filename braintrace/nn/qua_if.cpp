@@ -16,7 +16,7 @@ Drift quadratic(const Options& o, const Value& v) {
 }
 
 template <class Options>
-void check(const Options& o, const Shape& size) {
+void check_qua_if(const Options& o, const Shape& size) {
   require_finite(Options::kind, "V_c", o.V_c, size);
   require_finite(Options::kind, "c", o.c, size);
 }
@@ -24,10 +24,14 @@ void check(const Options& o, const Shape& size) {
 }  // namespace
 
 Drift QuaIFOptions::upstroke(const Value& V) const { return quadratic(*this, V); }
-void QuaIFOptions::require_upstroke(const Shape& size) const { check(*this, size); }
+void QuaIFOptions::require_upstroke(const Shape& size) const {
+  check_qua_if(*this, size);
+}
 
 Drift AdQuaIFOptions::upstroke(const Value& V) const { return quadratic(*this, V); }
-void AdQuaIFOptions::require_upstroke(const Shape& size) const { check(*this, size); }
+void AdQuaIFOptions::require_upstroke(const Shape& size) const {
+  check_qua_if(*this, size);
+}
 
 template class NonlinearIF<QuaIFOptions>;
 template class AdaptiveIF<AdQuaIFOptions>;

@@ -183,12 +183,12 @@ Rewrite inline_body_custom_jvp(const Site& s) {
 
 // ---- front end ----
 
-struct Traced {
+struct TracedRule {
   Graph graph;
   Values captured;
 };
 
-Traced trace_custom_jvp(const ValuesFn& f, std::span<const Type> types) {
+TracedRule trace_custom_jvp(const ValuesFn& f, std::span<const Type> types) {
   const std::shared_ptr<Builder> builder = Builder::create();
   Values in;
   for (const Type& t : types) in.push_back(builder->input(t));
@@ -205,7 +205,7 @@ std::size_t place(const Values& values, const Value& v) {
 
 // The traced function with all captured values as inputs behind its first `n`, and unused
 // tangents of these at the end.
-GraphPtr with_captured(const Traced& f, std::size_t n, const Values& all,
+GraphPtr with_captured(const TracedRule& f, std::size_t n, const Values& all,
                        std::span<const Type> unused) {
   const std::shared_ptr<Builder> builder = Builder::create();
   const std::vector<Type> types = f.graph.input_types();
@@ -245,8 +245,8 @@ Values custom_jvp(const Values& inputs, const ValuesFn& primal, const ValuesFn& 
   std::vector<Type> with_tangents = types;
   for (const Type& t : floats_of(types)) with_tangents.push_back(t);
 
-  const Traced f = trace_custom_jvp(primal, types);
-  const Traced df = trace_custom_jvp(jvp, with_tangents);
+  const TracedRule f = trace_custom_jvp(primal, types);
+  const TracedRule df = trace_custom_jvp(jvp, with_tangents);
   Values captured = f.captured;
   for (const Value& v : df.captured)
     if (place(captured, v) == captured.size()) captured.push_back(v);

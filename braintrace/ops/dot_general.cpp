@@ -4,17 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/ops/axis.h"
 #include "braintrace/ops/elementwise.h"
 #include "braintrace/ops/op_list.h"
 #include "braintrace/ops/product.h"
 
 namespace braintrace {
 namespace {
-
-Ints joined(Ints a, const Ints& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 
 DotDims dims_of(const Attrs& a) {
   return {a.ints("lhs_contract"), a.ints("rhs_contract"), a.ints("lhs_batch"),
@@ -29,10 +25,10 @@ Attrs to_attrs(const DotDims& d) {
 }
 
 Ints lhs_free(const DotDims& d, std::int64_t rank) {
-  return other_axes(rank, joined(d.lhs_batch, d.lhs_contract));
+  return other_axes(rank, joined({d.lhs_batch, d.lhs_contract}));
 }
 Ints rhs_free(const DotDims& d, std::int64_t rank) {
-  return other_axes(rank, joined(d.rhs_batch, d.rhs_contract));
+  return other_axes(rank, joined({d.rhs_batch, d.rhs_contract}));
 }
 
 void check_pairs(std::string_view kind, const Shape& lhs, const Ints& l, const Shape& rhs,
@@ -57,9 +53,9 @@ std::vector<Type> infer_dot_general(std::span<const Type> in, const Attrs& attrs
   BT_REQUIRE(d.lhs_batch.size() == d.rhs_batch.size(),
              fmt::format("dot_general: batch axes must pair up, got {} and {}",
                          to_string(d.lhs_batch), to_string(d.rhs_batch)));
-  check_distinct_axes("dot_general: lhs", joined(d.lhs_batch, d.lhs_contract),
+  check_distinct_axes("dot_general: lhs", joined({d.lhs_batch, d.lhs_contract}),
                       lhs.rank());
-  check_distinct_axes("dot_general: rhs", joined(d.rhs_batch, d.rhs_contract),
+  check_distinct_axes("dot_general: rhs", joined({d.rhs_batch, d.rhs_contract}),
                       rhs.rank());
   check_pairs("contracted", lhs.shape, d.lhs_contract, rhs.shape, d.rhs_contract);
   check_pairs("batch", lhs.shape, d.lhs_batch, rhs.shape, d.rhs_batch);
@@ -99,9 +95,9 @@ void eval_dot_general(const Kernel& k) {
   const DotDims d = dims_of(k.attrs);
   const Ints left = lhs_free(d, k.in[0].rank()), right = rhs_free(d, k.in[1].rank());
   const Array lhs =
-      k.in[0].transposed(joined(joined(d.lhs_batch, left), d.lhs_contract)).contiguous();
+      k.in[0].transposed(joined({d.lhs_batch, left, d.lhs_contract})).contiguous();
   const Array rhs =
-      k.in[1].transposed(joined(joined(d.rhs_batch, right), d.rhs_contract)).contiguous();
+      k.in[1].transposed(joined({d.rhs_batch, right, d.rhs_contract})).contiguous();
   const Shape &ls = k.in[0].shape(), &rs = k.in[1].shape();
   visit_dtype(k.out[0].dtype(), [&]<class T>(T) {
     if constexpr (!std::is_same_v<T, bool>)
@@ -131,7 +127,7 @@ Value cotangent(const Value& ct, const Value& other, const Roles& mine,
   std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return dim(theirs.contract, a) < dim(theirs.contract, b);
   });
-  Ints where = joined(mine.batch, mine.free);
+  Ints where = joined({mine.batch, mine.free});
   for (std::int64_t i : order) where.push_back(dim(mine.contract, i));
   return transpose(product, permutation_to(where));
 }

@@ -12,7 +12,7 @@ namespace {
 using testing::check_op;
 using testing::uniform;
 
-constexpr std::int32_t kMax = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t kMulMax = std::numeric_limits<std::int32_t>::max();
 
 TEST_CASE("mul") {
   check_op({.op = "mul",
@@ -32,8 +32,9 @@ TEST_CASE("mul broadcasts a column against a row") {
 }
 
 TEST_CASE("mul of integers wraps around") {
-  CHECK(mul(Array::from<std::int32_t>({1}, {kMax}), Array::from<std::int32_t>({1}, {2}))
-            .array() == Array::from<std::int32_t>({1}, {-2}));
+  CHECK(
+      mul(Array::from<std::int32_t>({1}, {kMulMax}), Array::from<std::int32_t>({1}, {2}))
+          .array() == Array::from<std::int32_t>({1}, {-2}));
 }
 
 TEST_CASE("mul takes whole numbers of any width, as far as i32 holds them") {

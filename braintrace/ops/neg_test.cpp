@@ -12,7 +12,7 @@ namespace {
 using testing::check_op;
 using testing::uniform;
 
-constexpr std::int32_t kMin = std::numeric_limits<std::int32_t>::min();
+constexpr std::int32_t kNegMin = std::numeric_limits<std::int32_t>::min();
 
 TEST_CASE("neg") {
   check_op({.op = "neg",
@@ -22,8 +22,8 @@ TEST_CASE("neg") {
 }
 
 TEST_CASE("neg of integers wraps around") {
-  CHECK(neg(Array::from<std::int32_t>({2}, {3, kMin})).array() ==
-        Array::from<std::int32_t>({2}, {-3, kMin}));
+  CHECK(neg(Array::from<std::int32_t>({2}, {3, kNegMin})).array() ==
+        Array::from<std::int32_t>({2}, {-3, kNegMin}));
 }
 
 TEST_CASE("neg flips zero and infinity") {

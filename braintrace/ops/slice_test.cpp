@@ -12,7 +12,7 @@ namespace {
 using testing::check_op;
 using testing::uniform;
 
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kFarAway = std::numeric_limits<std::int64_t>::max();
 
 TEST_CASE("slice") {
   check_op({.op = "slice",
@@ -57,8 +57,8 @@ TEST_CASE("slice refuses windows outside the array") {
   CHECK_THROWS_AS(slice(zeros({3}), {0}, {-1}), UserError);
   CHECK_THROWS_AS(slice(zeros({3}), {0}, {2}, {0}), UserError);
   CHECK_THROWS_AS(slice(zeros({3}), {4}, {0}), UserError);
-  CHECK_THROWS_AS(slice(zeros({3}), {1}, {kHuge}, {kHuge}), UserError);
-  CHECK_THROWS_AS(slice(zeros({3}), {kHuge}, {2}), UserError);
+  CHECK_THROWS_AS(slice(zeros({3}), {1}, {kFarAway}, {kFarAway}), UserError);
+  CHECK_THROWS_AS(slice(zeros({3}), {kFarAway}, {2}), UserError);
   CHECK_THROWS_WITH_AS(
       slice(zeros({3, 2}), {0}, {1}),
       doctest::Contains("slice: start, size and step need 2 entries each for [3,2], got "

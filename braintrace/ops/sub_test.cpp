@@ -12,8 +12,8 @@ namespace {
 using testing::check_op;
 using testing::uniform;
 
-constexpr std::int32_t kMin = std::numeric_limits<std::int32_t>::min();
-constexpr std::int32_t kMax = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t kSubMin = std::numeric_limits<std::int32_t>::min();
+constexpr std::int32_t kSubMax = std::numeric_limits<std::int32_t>::max();
 
 TEST_CASE("sub") {
   check_op({.op = "sub",
@@ -33,8 +33,9 @@ TEST_CASE("sub broadcasts a column against a row") {
 }
 
 TEST_CASE("sub of integers wraps around") {
-  CHECK(sub(Array::from<std::int32_t>({1}, {kMin}), Array::from<std::int32_t>({1}, {1}))
-            .array() == Array::from<std::int32_t>({1}, {kMax}));
+  CHECK(
+      sub(Array::from<std::int32_t>({1}, {kSubMin}), Array::from<std::int32_t>({1}, {1}))
+          .array() == Array::from<std::int32_t>({1}, {kSubMax}));
 }
 
 TEST_CASE("sub refuses booleans") {

@@ -10,7 +10,7 @@ namespace braintrace {
 namespace {
 
 // Values outside the loop for values of its body.
-struct Known {
+struct KnownValues {
   std::vector<ValueId> ids;
   Values values;
   std::vector<BatchAxis> axes;  // 0: one entry per step
@@ -24,7 +24,7 @@ struct Known {
 
 // The body's `wanted` from what is known, for all steps at once.
 void compute(const Graph& body, std::span<const ValueId> wanted, std::int64_t length,
-             Known& known) {
+             KnownValues& known) {
   if (wanted.empty()) return;
   const Graph g = subgraph(body, known.ids, wanted);
   const BatchResult r = batch_graph(g, known.values, known.axes);
@@ -44,7 +44,7 @@ std::vector<bool> reads_of(const Graph& g) {
   return reads;
 }
 
-struct Loop {
+struct SplitLoop {
   const Node& node;
   const ScanView& view;
   const ScanSplit& split;
@@ -55,8 +55,8 @@ struct Loop {
 };
 
 // Everything the loop may read that does not change with its carry.
-Known known_before(const Loop& l) {
-  Known known;
+KnownValues known_before(const SplitLoop& l) {
+  KnownValues known;
   const auto ids = l.body().inputs();
   for (std::size_t i = 0; i < l.view.num_consts; ++i) known.add(ids[i], l.in[i], {});
   for (std::size_t k = 0; k < l.view.num_carry; ++k)
@@ -69,7 +69,7 @@ Known known_before(const Loop& l) {
 }
 
 // Runs the smaller loop; its stacked values become known. Result: the carry at the end.
-Values run_loop(Builder& b, const Loop& l, Known& known) {
+Values run_loop(Builder& b, const SplitLoop& l, KnownValues& known) {
   std::vector<ValueId> wanted;
   std::vector<ValueId> carry_ids;
   Values carry;
@@ -110,7 +110,7 @@ Values run_loop(Builder& b, const Loop& l, Known& known) {
   return {out.begin(), out.begin() + static_cast<std::ptrdiff_t>(num_carry)};
 }
 
-Value known_value(const Known& known, ValueId id, std::int64_t length) {
+Value known_value(const KnownValues& known, ValueId id, std::int64_t length) {
   for (std::size_t i = known.ids.size(); i-- > 0;)
     if (known.ids[i] == id) return batch_in_front(known.values[i], known.axes[i], length);
   BT_INVARIANT(false);
@@ -122,8 +122,8 @@ Value placeholder(Builder& b, const Type& t) {
   return broadcast_to(b.constant(zeros({}, t.dtype)), t.shape);
 }
 
-Values split(Builder& b, const Loop& l) {
-  Known known = known_before(l);
+Values split(Builder& b, const SplitLoop& l) {
+  KnownValues known = known_before(l);
   const Values carried = run_loop(b, l, known);
   const auto ys = l.body().outputs().subspan(l.view.num_carry);
   std::vector<ValueId> rest;

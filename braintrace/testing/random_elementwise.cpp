@@ -121,7 +121,7 @@ void newcomer(Writer& w) {
   }
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kElementwiseRecipes[] = {
     newcomer,
     newcomer,
     newcomer,  // often enough for each single op
@@ -171,6 +171,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> elementwise_recipes() { return kRecipes; }
+std::span<const Recipe> elementwise_recipes() { return kElementwiseRecipes; }
 
 }  // namespace braintrace::testing::internal

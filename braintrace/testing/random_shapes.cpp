@@ -99,7 +99,7 @@ void uniform_noise(Writer& w) {
   w.push(x * random_uniform(key, x.shape(), DType::f64));
 }
 
-constexpr Recipe kRecipes[] = {
+constexpr Recipe kShapeRecipes[] = {
     stretch,    join,     reverse, count_up,      frame,         flatten,
     rotate,     cut,      turn,    pick_rows,     add_rows,      total,
     largest,    smallest, product, where_largest, running_total, spread,
@@ -108,6 +108,6 @@ constexpr Recipe kRecipes[] = {
 
 }  // namespace
 
-std::span<const Recipe> shape_recipes() { return kRecipes; }
+std::span<const Recipe> shape_recipes() { return kShapeRecipes; }
 
 }  // namespace braintrace::testing::internal
