@@ -1,31 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config_file.h"
 
+#include <cctype>
 #include <fstream>
-#include <regex>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "braintrace/base/error.h"
 
 namespace braintrace::cli {
+namespace {
+
+bool in_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' ||
+         c == '-';
+}
+
+std::string_view without_spaces(std::string_view s) {
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front())) != 0)
+    s.remove_prefix(1);
+  return s;
+}
+
+std::string_view without_name(std::string_view s) {
+  while (!s.empty() && in_name(s.front())) s.remove_prefix(1);
+  return s;
+}
+
+// Nothing, or one of `starts` and whatever follows it on one line.
+bool ends_here(std::string_view s, std::string_view starts) {
+  s = without_spaces(s);
+  if (s.empty()) return true;
+  return starts.find(s.front()) != std::string_view::npos &&
+         s.find('\r') == std::string_view::npos;
+}
+
+bool is_config_line(std::string_view line) {
+  if (ends_here(line, "#;")) return true;
+  line = without_spaces(line);
+  const bool section = line.front() == '[';
+  if (section) line.remove_prefix(1);
+  const std::string_view rest = without_name(line);
+  if (rest.size() == line.size()) return false;
+  if (!section) return ends_here(rest, "=");
+  return rest.starts_with(']') && ends_here(rest.substr(1), "#;");
+}
+
+}  // namespace
 
 void require_config_lines(const std::string& file) {
-  static const std::regex known(
-      R"(\s*|\s*[#;].*|\s*\[[\w.-]+\]\s*([#;].*)?|\s*[\w.-]+\s*(=.*)?)");
   std::ifstream in(file);
   int number = 1;
   for (std::string line; std::getline(in, line); ++number)
-    BT_REQUIRE(std::regex_match(line, known),
+    BT_REQUIRE(is_config_line(line),
                fmt::format("line {} of '{}' is neither [command] nor name = value: '{}'",
                            number, file, line));
 }
 
 std::string config_complaint(const std::string& message) {
-  static const std::regex twice(R"((--[\w-]+): At Most 1 required but received (\d+))");
-  std::smatch found;
-  if (std::regex_match(message, found, twice))
-    return fmt::format("{} is given {} times", found[1].str(), found[2].str());
+  const std::string twice = ": At Most 1 required but received ";
+  if (const std::size_t at = message.find(twice);
+      at != std::string::npos && message.starts_with("--"))
+    return fmt::format("{} is given {} times", message.substr(0, at),
+                       message.substr(at + twice.size()));
   const std::string start = "INI was not able to parse ";
   if (!message.starts_with(start)) return message;
   const std::string name = message.substr(start.size());
