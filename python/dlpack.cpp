@@ -66,19 +66,24 @@ DType dtype_from(const DLDataType& t) {
                   t.code, t.bits));
 }
 
-// Packs entry by entry.
+// Packs row by row; the shape has an axis.
 Array strided_copy(DType dtype, const Shape& shape, const Ints& strides,
                    const std::byte* data) {
   Array out = Array::uninitialized(dtype, shape);
   auto* to = static_cast<std::byte*>(out.mutable_raw());
-  const auto width = static_cast<std::int64_t>(size_of(dtype));
-  for (std::int64_t i = 0, n = out.size(); i < n; ++i) {
-    std::int64_t left = i, offset = 0;
-    for (std::size_t k = shape.size(); k-- > 0;) {
+  const std::size_t width = size_of(dtype);
+  const std::size_t last = shape.size() - 1;
+  const std::int64_t n = shape[last], rows = n == 0 ? 0 : out.size() / n;
+  const std::int64_t step = strides[last] * static_cast<std::int64_t>(width);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t left = row, offset = 0;
+    for (std::size_t k = last; k-- > 0;) {
       offset += left % shape[k] * strides[k];
       left /= shape[k];
     }
-    std::memcpy(to + i * width, data + offset * width, static_cast<std::size_t>(width));
+    const std::byte* from = data + offset * static_cast<std::int64_t>(width);
+    for (std::int64_t i = 0; i < n; ++i, to += width)
+      std::memcpy(to, from + i * step, width);
   }
   return out;
 }
