@@ -18,6 +18,10 @@ add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initiali
 # -O1 compiles a quarter faster than -O2; what is timed runs in kernels, which set their own
 # level.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
+# Looking for garbage below a gigabyte costs the compiler a tenth of its time.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options(--param=ggc-min-expand=300 --param=ggc-min-heapsize=1000000)
+endif()
 if(BRAINTRACE_VERIFY)
   add_compile_definitions(BRAINTRACE_VERIFY)
 endif()
