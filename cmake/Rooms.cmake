@@ -5,7 +5,7 @@ target_link_libraries(bt_room_headers PUBLIC fmt::fmt)
 target_precompile_headers(bt_room_headers PRIVATE
   <algorithm> <functional> <map> <memory> <set> <string> <vector> <fmt/format.h>
   ${PROJECT_SOURCE_DIR}/braintrace/ir/op_def.h)
-# Tests check values, not speed: all but the longest are compiled without optimisation.
+# Tests check values, not speed: they are compiled without optimisation.
 add_library(bt_test_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/headers.cpp)
 target_include_directories(bt_test_headers PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(bt_test_headers PUBLIC fmt::fmt)
@@ -14,10 +14,9 @@ target_precompile_headers(bt_test_headers PRIVATE
   <algorithm> <functional> <map> <memory> <set> <string> <vector> <doctest/doctest.h>
   ${PROJECT_SOURCE_DIR}/braintrace/ops/ops.h ${PROJECT_SOURCE_DIR}/braintrace/ir/op_def.h)
 
-# The same for programs, which are compiled as -fPIE.
+# The same for programs and for what only checks other code.
 add_library(bt_program_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/headers.cpp)
-set_target_properties(bt_program_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-target_compile_options(bt_program_headers PRIVATE -fPIE)
+target_compile_options(bt_program_headers PRIVATE -O0)
 target_include_directories(bt_program_headers PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(bt_program_headers PUBLIC fmt::fmt)
 target_precompile_headers(bt_program_headers PRIVATE
@@ -29,25 +28,46 @@ target_precompile_headers(bt_program_headers PRIVATE
 set_target_properties(bt_room_headers bt_test_headers bt_program_headers PROPERTIES
                       CXX_COMPILER_LAUNCHER "")
 
-# bt_program(name sources...): an executable of this tree.
+# bt_link_library(target): what calls the library is compiled without optimisation; what both
+# instantiate (vectors, maps) the linker takes from whoever comes first, so the library, whole,
+# stands before the target's own objects.
+function(bt_link_library target)
+  target_link_libraries(${target} PRIVATE braintrace)
+  get_target_property(type braintrace TYPE)
+  if(type STREQUAL STATIC_LIBRARY)
+    target_link_options(${target} PRIVATE
+      LINKER:--whole-archive $<TARGET_FILE:braintrace> LINKER:--no-whole-archive)
+  endif()
+endfunction()
+
+# bt_program(name sources...): an executable of this tree; -fPIC instead of -fPIE, as the
+# headers are.
 function(bt_program name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE braintrace)
+  bt_link_library(${name})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC -O0)
   target_precompile_headers(${name} REUSE_FROM bt_program_headers)
 endfunction()
 
-# bt_unity(target): its files are compiled in batches where BRAINTRACE_UNITY asks for it. Files
-# of a batch share their unnamed namespaces, so these names must differ within a room; a file
-# with flags of its own stays alone.
+# bt_unity(target [most]): its files are compiled at once, or in batches of at most so many,
+# where BRAINTRACE_UNITY asks for it. Files of a batch share their unnamed namespaces, so these
+# names must differ within a room; a file with flags of its own stays alone.
 function(bt_unity target)
   if(BRAINTRACE_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+    set(most 0)
+    if(ARGC GREATER 1)
+      set(most ${ARGV1})
+    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${most})
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()
 
 # bt_room(name): every x.cpp of the room goes into the library `braintrace` through one object
-# library; every x_test.cpp into the program test_<room>.
+# library; every x_test.cpp into the program test_<room>. The room `testing` checks values, not
+# speed: it is compiled without optimisation, and last, so that the linker takes what it
+# instantiates from the other rooms.
 function(bt_room name)
   set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${name})
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
@@ -58,7 +78,12 @@ function(bt_room name)
     add_library(bt_${name} OBJECT ${sources})
     target_include_directories(bt_${name} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(bt_${name} PUBLIC fmt::fmt)
-    target_precompile_headers(bt_${name} REUSE_FROM bt_room_headers)
+    if(name STREQUAL testing)
+      target_compile_options(bt_${name} PRIVATE -O0)
+      target_precompile_headers(bt_${name} REUSE_FROM bt_program_headers)
+    else()
+      target_precompile_headers(bt_${name} REUSE_FROM bt_room_headers)
+    endif()
     bt_unity(bt_${name})
     target_sources(braintrace PRIVATE $<TARGET_OBJECTS:bt_${name}>)
   endif()
@@ -86,24 +111,22 @@ function(bt_set_test_environment)
 endfunction()
 
 add_library(bt_doctest_main OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp)
+target_compile_options(bt_doctest_main PRIVATE -O0)
 
-# A doctest program with one ctest entry per test case, labelled with its room. Tests are
-# compiled without optimisation, and of what the library instantiates as well (vectors) the
-# linker keeps their slow copies; OPTIMIZED: for programs that run long.
+# A doctest program with one ctest entry per test case, labelled with its room.
 function(bt_test_program name)
-  cmake_parse_arguments(PROG "OPTIMIZED" "" "SOURCES;LABELS;LIBS" ${ARGN})
+  cmake_parse_arguments(PROG "" "" "SOURCES;LABELS;LIBS" ${ARGN})
   # An object library, because executables are compiled as -fPIE and the headers as -fPIC.
   add_library(${name}_objects OBJECT EXCLUDE_FROM_ALL ${PROG_SOURCES})
   target_link_libraries(${name}_objects PUBLIC braintrace ${PROG_LIBS})
   target_compile_definitions(${name}_objects PRIVATE
                              BT_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
-  if(NOT PROG_OPTIMIZED)
-    target_compile_options(${name}_objects PRIVATE -O0)
-    target_precompile_headers(${name}_objects REUSE_FROM bt_test_headers)
-  endif()
+  target_compile_options(${name}_objects PRIVATE -O0)
+  target_precompile_headers(${name}_objects REUSE_FROM bt_test_headers)
   bt_unity(${name}_objects)
   add_executable(${name} $<TARGET_OBJECTS:${name}_objects> $<TARGET_OBJECTS:bt_doctest_main>)
-  target_link_libraries(${name} PRIVATE braintrace ${PROG_LIBS})
+  bt_link_library(${name})
+  target_link_libraries(${name} PRIVATE ${PROG_LIBS})
   set_property(GLOBAL APPEND PROPERTY BT_TEST_PROGRAMS ${name})
   string(REPLACE "test_" "" prefix ${name})
   set(cases ${CMAKE_CURRENT_BINARY_DIR}/${name}_cases.cmake)
