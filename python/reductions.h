@@ -8,10 +8,10 @@
 
 namespace braintrace::python {
 
-using Reduction = Value (*)(Arg, ReduceOptions);
+using ReduceFn = Value (*)(Arg, ReduceOptions);
 
-inline std::span<const std::pair<const char*, Reduction>> reductions() {
-  static const std::pair<const char*, Reduction> table[] = {
+inline std::span<const std::pair<const char*, ReduceFn>> reductions() {
+  static const std::pair<const char*, ReduceFn> table[] = {
       {"sum", sum}, {"mean", mean}, {"max", max}, {"min", min}, {"prod", prod}};
   return table;
 }
