@@ -71,6 +71,7 @@ class Narrower {
 
   // The node on values without repetitions.
   std::optional<Value> narrow(const Node& n) {
+    if (num_elements(shape(n.outputs[0])) == 0) return std::nullopt;  // nothing repeats
     const Lowering& l = lowered_.lowering(n);
     if (const auto number = splat_of(n))
       return reshape(builder_->constant(*number), Shape(shape(n.outputs[0]).size(), 1));

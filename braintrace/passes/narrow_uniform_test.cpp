@@ -40,6 +40,15 @@ TEST_CASE("small values stay as they are") {
   CHECK(print(dce(narrow_uniform(g))) == print(g));
 }
 
+TEST_CASE("values without entries stay as they are") {
+  const Graph g = parse(R"(in %0:f64[3,1] %1:f64[0]
+      %2:f64[3,0] = broadcast {shape=[3,0]} %0
+      %3:f64[3,0] = broadcast {shape=[3,0]} %1
+      %4 = add %2 %3
+      out %4)");
+  CHECK(print(dce(narrow_uniform(g))) == print(g));
+}
+
 TEST_CASE("what a value repeats along follows it through views and arithmetic") {
   const Graph g = parse(R"(in %0:f64[4,5] %1:f64[4,5] %2:f64[5,4]
       %3:f64[4,5] = constant {value=f64[4,5](splat 3)}
