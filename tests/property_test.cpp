@@ -12,6 +12,7 @@
 #include "braintrace/ops/registry.h"
 #include "braintrace/passes/cse.h"
 #include "braintrace/passes/if_convert.h"
+#include "braintrace/passes/narrow_uniform.h"
 #include "braintrace/passes/pipeline.h"
 #include "braintrace/passes/unroll_scan.h"
 #include "braintrace/run/plan.h"
@@ -109,6 +110,8 @@ void check_program(const Program& p) {
           tol::f64);
   compare("plan of gradient", planned(d.graph, d.inputs), slope,
           gradient_tolerance(p.graph));
+  compare("narrowed gradient", eval_graph(narrow_uniform(d.graph, 0), d.inputs), slope,
+          tol::f64);
   compare("lower of gradient", eval_graph(lowered(d.graph), d.inputs), slope, tol::f64);
   compare("gradient of unrolled and converted",
           gradient(unroll_scan(if_convert(p.graph))), slope, tol::f64);

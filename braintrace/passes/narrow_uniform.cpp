@@ -10,8 +10,6 @@
 namespace braintrace {
 namespace {
 
-constexpr std::int64_t kManyElements = 1 << 15;
-
 // A value of the copy: as it was, or without its repetitions, or both.
 struct Sized {
   std::optional<Value> whole = {}, narrow = {};  // narrow: of the same rank
@@ -19,7 +17,8 @@ struct Sized {
 
 class Narrower {
  public:
-  explicit Narrower(const Graph& g) : g_(g), lowered_(g), values_(g.num_values()) {}
+  explicit Narrower(const Graph& g, std::int64_t least = 0)
+      : g_(g), least_(least), lowered_(g), values_(g.num_values()) {}
 
   void run(const std::vector<Shape>& inputs) {
     for (std::size_t i = 0; i < g_.inputs().size(); ++i) {
@@ -60,7 +59,7 @@ class Narrower {
       const ValueId out = n.outputs[0];
       if (const auto v = narrow(n); v && v->shape() != shape(out)) {
         at(out).narrow = *v;
-        if (num_elements(shape(out)) >= kManyElements) return;
+        if (num_elements(shape(out)) >= least_) return;
       }
     }
     Values in;
@@ -155,6 +154,7 @@ class Narrower {
   }
 
   const Graph& g_;
+  const std::int64_t least_;
   LoweredGraph lowered_;
   std::shared_ptr<Builder> builder_ = Builder::create();
   std::vector<Sized> values_;
@@ -162,10 +162,10 @@ class Narrower {
 
 }  // namespace
 
-Graph narrow_uniform(const Graph& g) {
+Graph narrow_uniform(const Graph& g, std::int64_t least) {
   std::vector<Shape> inputs;
   for (const Type& t : g.input_types()) inputs.push_back(t.shape);
-  Narrower n(g);
+  Narrower n(g, least);
   n.run(inputs);
   return n.finish();
 }

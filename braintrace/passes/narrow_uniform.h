@@ -8,9 +8,10 @@
 
 namespace braintrace {
 
-// Rewrites large values only: small ones cost less than a kernel of their own.
+// Rewrites values of at least so many elements: small ones cost less than a kernel of
+// their own.
 //   Keeps: inputs, outputs, and their bits.
-Graph narrow_uniform(const Graph& g);
+Graph narrow_uniform(const Graph& g, std::int64_t least = 1 << 15);
 
 // The shapes these values need: size 1 along axes they repeat along, when each input does
 // as `inputs` says (its own shape: nothing known).

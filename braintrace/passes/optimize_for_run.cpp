@@ -23,7 +23,8 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
     h = run("split_states", split_states, h);
     h = optimize(h, run);
   }
-  h = run("narrow_uniform", narrow_uniform, h);
+  h = run(
+      "narrow_uniform", [](const Graph& x) { return narrow_uniform(x); }, h);
   h = run(
       "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);
   h = run("reuse_loop_values", reuse_loop_values, h);
