@@ -18,7 +18,8 @@ struct MemoryPlanOptions {
   bool shared_theta = false;  // UORO: one theta for all samples, as in the reference
 };
 
-// Every array the rule carries from step to step, with its exact shape. Needs, for SnAp:
+// Every array the rule carries from step to step, with its exact shape. A learner takes
+// less where states of a large trace repeat (train/trace_packing.h). Needs, for SnAp:
 // a graph compiled with its sparse_n. UserError: SnAp without a pattern, BPTT without a
 // window, a rule that cannot open the model's long loops (kind not_implemented).
 MemoryPlan memory_plan(const ETraceGraph& graph, const Algorithm& algorithm,
