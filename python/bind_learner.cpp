@@ -3,6 +3,7 @@
 #include "convert.h"
 #include "etrace_options.h"
 #include "py_learner.h"
+#include "value_object.h"
 #include <fmt/format.h>
 
 #include "braintrace/train/learner_checkpoint.h"
@@ -38,20 +39,15 @@ py::dict gradients_of(PyLoss& loss, const StateDict& gradients) {
   auto name = loss.names.begin();
   for (const auto& [path, a] : gradients) {
     if (name->first != path) throw InternalError("step_grad: gradients changed places");
-    const py::object value = py::cast(a);
+    const py::object value = value_object(a);
     if (PyDict_SetItem(out.ptr(), (name++)->second.ptr(), value.ptr()) != 0)
       throw py::error_already_set();
   }
   return out;
 }
 
-py::tuple step_grad(PyLearner& l, PyLoss& loss, const py::args& args, double weight) {
-  const std::vector<Array> arrays = step_arrays(args);
-  StepGradient g;
-  {
-    py::gil_scoped_release release;
-    g = l.learner().step_grad(arrays, loss.handle, weight);
-  }
+py::tuple step_grad(PyLearner& l, PyLoss& loss, double weight, const py::tuple& args) {
+  const StepGradient g = l.step_grad(loss.handle, weight, args);
   py::dict grads = gradients_of(loss, *g.gradients);
   if (!loss.has_aux) return py::make_tuple(g.loss, std::move(grads));
   return py::make_tuple(g.loss, std::move(grads),
@@ -100,10 +96,7 @@ void def_runs(py::class_<PyLearner>& c) {
       .def("trace_loss",
            [](PyLearner& l, const py::function& f, bool has_aux,
               const py::args& examples) { return trace_loss(l, f, examples, has_aux); })
-      .def("step_grad",
-           [](PyLearner& l, PyLoss& loss, double weight, const py::args& args) {
-             return step_grad(l, loss, args, weight);
-           })
+      .def("step_grad", &step_grad)
       .def("etrace_grad",
            [](PyLearner& l, const py::object& f, const py::dict& options,
               const py::args& sequences) { return l.etrace_grad(sequences, f, options); })

@@ -3,6 +3,7 @@
 // NumPy, the buffer protocol and DLPack see the same memory, read only.
 #include "convert.h"
 #include "dlpack.h"
+#include "value_object.h"
 #include <fmt/format.h>
 
 namespace braintrace::python {
@@ -78,12 +79,12 @@ void set_up_type(PyHeapTypeObject* type) {
   type->ht_type.tp_as_buffer = &type->as_buffer;
   type->as_buffer.bf_getbuffer = get_buffer;
   type->as_buffer.bf_releasebuffer = release_buffer;
+  set_up_dealloc(type->ht_type);
 }
 
 Value make_value(const py::object& data, const std::optional<DType>& dtype) {
-  if (py::isinstance<Value>(data) && !dtype) return data.cast<Value>();
-  if (!dtype) return to_array(data);
-  if (py::isinstance<Value>(data)) return astype(data.cast<Value>(), *dtype);
+  if (!dtype) return to_value(data);
+  if (const Value* v = value_in(data)) return astype(*v, *dtype);
   return to_array_exact(data).astype(*dtype);
 }
 

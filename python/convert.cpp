@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "value_object.h"
 #include <fmt/format.h>
 #include <pybind11/numpy.h>
 
@@ -60,26 +61,33 @@ void require_fits(const py::array& a) {
                          low, high));
 }
 
+bool is_packed(const py::array& a) { return (a.flags() & py::array::c_style) != 0; }
+
+Shape shape_of(const py::array& a) { return Shape(a.shape(), a.shape() + a.ndim()); }
+
 // Shares packed memory that nobody can write; nullopt when a copy is needed.
 std::optional<Array> borrow(const py::array& a, DType dtype) {
-  const bool packed = (a.flags() & py::array::c_style) != 0;
-  if (a.writeable() || !packed) return std::nullopt;
-  return foreign_array(dtype, Shape(a.shape(), a.shape() + a.ndim()), a.data(), keep(a));
+  if (a.writeable() || !is_packed(a)) return std::nullopt;
+  return foreign_array(dtype, shape_of(a), a.data(), keep(a));
 }
 
-Array copy_of(py::array a, DType dtype) {
-  if ((a.flags() & py::array::c_style) == 0) a = py::array::ensure(a, py::array::c_style);
-  Array out = Array::uninitialized(dtype, Shape(a.shape(), a.shape() + a.ndim()));
-  std::memcpy(out.mutable_raw(), a.data(), out.num_bytes());
-  return out;
-}
-
-// Floats of the other width: what NumPy's astype does, without asking NumPy.
-Array narrowed(const py::array& a) {
-  Array out = Array::uninitialized(DType::f32, Shape(a.shape(), a.shape() + a.ndim()));
+// Packed numbers into an array of their shape. Floats of the other width become what
+// NumPy's astype makes of them, without asking NumPy.
+void write_numbers(const py::array& a, DType have, Array& out) {
+  if (have == out.dtype()) {
+    std::memcpy(out.mutable_raw(), a.data(), out.num_bytes());
+    return;
+  }
+  BT_INVARIANT(have == DType::f64 && out.dtype() == DType::f32);
   const auto* from = static_cast<const double*>(a.data());
-  std::transform(from, from + a.size(), out.mutable_data<float>(),
+  std::transform(from, from + a.size(), static_cast<float*>(out.mutable_raw()),
                  [](double x) { return static_cast<float>(x); });
+}
+
+Array copy_of(py::array a, DType have, DType want) {
+  if (!is_packed(a)) a = py::array::ensure(a, py::array::c_style);
+  Array out = Array::uninitialized(want, shape_of(a));
+  write_numbers(a, have, out);
   return out;
 }
 
@@ -95,7 +103,7 @@ py::array as_numpy(py::handle h) {
 }
 
 Array import(py::handle h, bool keep_width) {
-  if (py::isinstance<Value>(h)) return h.cast<const Value&>().array();
+  if (const Value* v = value_in(h)) return v->array();
   const py::array a = as_numpy(h);
   const NumpyType type = dtype_of_numpy(a.dtype());
   if (!type.dtype)
@@ -108,11 +116,11 @@ Array import(py::handle h, bool keep_width) {
   if (!type.exact && want == DType::i32) require_fits(a);
   if (type.exact && want == *type.dtype) {
     if (auto shared = borrow(a, want)) return *shared;
-    return copy_of(a, want);
+    return copy_of(a, want, want);
   }
-  const bool packed = (a.flags() & py::array::c_style) != 0;
-  if (type.exact && packed && want == DType::f32) return narrowed(a);
-  return copy_of(a.attr("astype")(numpy_name(want), py::arg("copy") = false), want);
+  if (type.exact && is_packed(a) && want == DType::f32)
+    return copy_of(a, *type.dtype, want);
+  return copy_of(a.attr("astype")(numpy_name(want), py::arg("copy") = false), want, want);
 }
 
 }  // namespace
@@ -140,15 +148,30 @@ void set_default_float(DType d) {
 Array to_array(py::handle h) { return import(h, false); }
 Array to_array_exact(py::handle h) { return import(h, true); }
 
+bool copy_numpy(py::handle h, Array& place) {
+  if (!py::isinstance<py::array>(h)) return false;
+  const auto a = py::reinterpret_borrow<py::array>(h);
+  const NumpyType type = dtype_of_numpy(a.dtype());
+  if (!type.exact || !is_packed(a) || !a.writeable()) return false;
+  const DType want = is_float(*type.dtype) ? default_float() : *type.dtype;
+  if (want != *type.dtype && want != DType::f32) return false;
+  const Shape& now = place.shape();
+  const bool fits = place.is_unique() && place.dtype() == want &&
+                    std::equal(a.shape(), a.shape() + a.ndim(), now.begin(), now.end());
+  if (!fits) place = Array::uninitialized(want, shape_of(a));
+  write_numbers(a, *type.dtype, place);
+  return true;
+}
+
 Value to_value(py::handle h) {
-  if (py::isinstance<Value>(h)) return h.cast<Value>();
+  if (const Value* v = value_in(h)) return *v;
   return to_array(h);
 }
 
 std::optional<Arg> to_arg(py::handle h) {
   std::optional<Arg> out;
-  if (py::isinstance<Value>(h)) {
-    out.emplace(h.cast<const Value&>());
+  if (const Value* v = value_in(h)) {
+    out.emplace(*v);
   } else if (PyBool_Check(h.ptr())) {
     out.emplace(Array::from<bool>({}, {h.cast<bool>()}));
   } else if (PyFloat_CheckExact(h.ptr())) {
@@ -289,7 +312,7 @@ bool type_caster<Array>::load(handle h, bool) {
 }
 
 handle type_caster<Array>::cast(const Array& a, return_value_policy, handle) {
-  return pybind11::cast(Value(a)).release();
+  return value_object(a).release();
 }
 
 bool type_caster<DType>::load(handle h, bool) {

@@ -27,6 +27,10 @@ void set_default_float(DType d);  // UserError unless f32 or f64
 Array to_array(py::handle h);
 // The numbers of the object in its own width where we have it (float64 stays f64).
 Array to_array_exact(py::handle h);
+// Copies a packed, writeable NumPy array of a type we have, to_array's numbers, into
+// `place`; its memory is used again when nobody else holds it. False for anything else.
+// No Python code runs.
+bool copy_numpy(py::handle h, Array& place);
 Value to_value(py::handle h);
 std::optional<Arg> to_arg(py::handle h);  // nullopt: not array-like
 Shape to_shape(py::handle h);

@@ -2,6 +2,7 @@
 #include "py_learner.h"
 
 #include "convert.h"
+#include "value_object.h"
 #include <fmt/format.h>
 #include <pybind11/numpy.h>
 
@@ -137,12 +138,12 @@ TracedFn traced_function(const py::object& f, const Tree& args, bool has_aux, Tr
   };
 }
 
-std::vector<Array> step_arrays(const py::args& args) {
+std::vector<Array> step_arrays(const py::tuple& args) {
   std::vector<Array> out;
   out.reserve(args.size());
   for (py::handle h : args) {
-    if (py::isinstance<Value>(h) && h.cast<const Value&>().is_concrete())
-      out.push_back(h.cast<const Value&>().array());
+    if (const Value* v = value_in(h); v != nullptr && v->is_concrete())
+      out.push_back(v->array());
     else if (py::isinstance<py::array>(h))
       out.push_back(to_array(h));
     else
@@ -184,24 +185,61 @@ py::tuple PyLearner::modulated_grad(const py::object& modulator, const py::args&
                         *g.gradients);
 }
 
-py::object PyLearner::call(const py::args& args) {
+namespace {
+
+bool is_symbolic(const Value& v) { return !v.is_concrete(); }
+
+bool is_concrete_array(py::handle h) {
+  if (const Value* v = value_in(h)) return v->is_concrete();
+  return py::isinstance<py::array>(h);
+}
+
+}  // namespace
+
+py::object PyLearner::call(const py::tuple& args) {
+  const bool recording = RecordingScope::innermost() != nullptr;
+  if (!recording && std::all_of(args.begin(), args.end(), is_concrete_array))
+    return step(args);
   std::vector<Value> in;
   flatten(args, in);
-  const bool symbolic =
-      std::any_of(in.begin(), in.end(), [](const Value& v) { return !v.is_concrete(); });
-  if (symbolic || RecordingScope::innermost() != nullptr)
+  if (recording || std::any_of(in.begin(), in.end(), is_symbolic))
     return restore_outputs(*model_, (*learner_)(in));
   return step(args);
 }
 
-py::object PyLearner::step(const py::args& args) {
-  const std::vector<Array> arrays = step_arrays(args);
-  std::vector<Array> out;
+template <class F>
+void PyLearner::run_step(const char* caller, StepRoom& room, const py::tuple& args,
+                         const F& run) {
   {
-    py::gil_scoped_release release;
-    out = learner_->step(arrays);
+    const auto mine = learner_->claim(caller);
+    if (room.take(args)) {
+      struct GiveBack {
+        StepRoom& room;
+        ~GiveBack() { room.give_back(); }
+      } const after{room};
+      py::gil_scoped_release release;
+      return run(room.arrays());
+    }
   }
+  const std::vector<Array> arrays = step_arrays(args);
+  py::gil_scoped_release release;
+  run(arrays);
+}
+
+py::object PyLearner::step(const py::tuple& args) {
+  std::vector<Array> out;
+  run_step("learner.step", step_room_, args,
+           [&](const std::vector<Array>& arrays) { out = learner_->step(arrays); });
   return restore_outputs(*model_, values_of(out));
+}
+
+StepGradient PyLearner::step_grad(LossHandle& loss, double weight,
+                                  const py::tuple& args) {
+  StepGradient out;
+  run_step("step_grad", grad_room_, args, [&](const std::vector<Array>& arrays) {
+    out = learner_->step_grad(arrays, loss, weight);
+  });
+  return out;
 }
 
 py::object PyLearner::call_window(const py::args& args, const std::vector<bool>& multi) {

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "py_module.h"
+#include "step_room.h"
 
 #include "braintrace/train/prepared_grad.h"
 
@@ -19,13 +20,14 @@ class PyLearner {
             std::shared_ptr<Learner> learner);
 
   // One step, or inside a loss function the compiled step.
-  py::object call(const py::args& args);
+  py::object call(const py::tuple& args);
   py::object call_modulated(const py::object& modulator, const py::args& args);
   // (outputs, gradients) without a loss
   py::tuple modulated_grad(const py::object& modulator, const py::args& args);
   // Values have a leading time axis where `multi` says so; the others are repeated.
   py::object call_window(const py::args& args, const std::vector<bool>& multi);
-  py::object step(const py::args& args);
+  py::object step(const py::tuple& args);
+  StepGradient step_grad(LossHandle& loss, double weight, const py::tuple& args);
 
   // (grads, losses, aux, steps)
   py::tuple etrace_grad(const py::args& sequences, const py::object& step_fn,
@@ -54,6 +56,11 @@ class PyLearner {
   py::object model_object_;
   std::shared_ptr<Module> model_;
   std::shared_ptr<Learner> learner_;
+  StepRoom step_room_, grad_room_;
+
+  // Runs with the arguments as arrays, without the GIL.
+  template <class F>
+  void run_step(const char* caller, StepRoom& room, const py::tuple& args, const F& run);
 };
 
 // Options of compile() from keywords, and their names.
@@ -85,7 +92,7 @@ class PyPrepared {
 };
 
 // Arguments of one step; arrays are taken as they are.
-std::vector<Array> step_arrays(const py::args& args);
+std::vector<Array> step_arrays(const py::tuple& args);
 
 // A function (values...) -> loss or (loss, aux) as the library calls it. `args` holds the
 // structure of its arguments; that of aux is left in `aux`.

@@ -3,6 +3,7 @@
 
 #include "convert.h"
 #include "layers.h"
+#include "value_object.h"
 #include <fmt/format.h>
 
 namespace braintrace::python {
@@ -102,7 +103,7 @@ Value PyModule::update(Value x) {
 std::vector<Value> PyModule::update_all(const std::vector<Value>& inputs) {
   py::gil_scoped_acquire gil;
   py::tuple args(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) args[i] = py::cast(inputs[i]);
+  for (std::size_t i = 0; i < inputs.size(); ++i) args[i] = value_object(inputs[i]);
   if (args_ && args_->num_leaves() == inputs.size()) args = unflatten(*args_, inputs);
   const py::object returned = self_->attr("update")(*args);
   if (returned.is_none())
@@ -165,7 +166,7 @@ py::object restore_outputs(const Module& m, const std::vector<Value>& outputs) {
   const auto* p = dynamic_cast<const PyModule*>(&m);
   if (p != nullptr && p->outputs().num_leaves() == outputs.size())
     return unflatten(p->outputs(), outputs);
-  if (outputs.size() == 1) return py::cast(outputs.front());
+  if (outputs.size() == 1) return value_object(outputs.front());
   return py::tuple(py::cast(outputs));
 }
 

@@ -2,6 +2,7 @@
 #include "tree.h"
 
 #include "convert.h"
+#include "value_object.h"
 
 namespace braintrace::python {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 // A list of numbers is data; a list that holds an array is a tree.
 bool holds_arrays(py::handle list) {
   for (py::handle item : list)
-    if (py::isinstance<Value>(item) || py::hasattr(item, "shape") ||
+    if (value_in(item) != nullptr || py::hasattr(item, "shape") ||
         py::isinstance<py::dict>(item) || py::isinstance<py::tuple>(item))
       return true;
   return false;
@@ -49,7 +50,7 @@ Tree flatten(py::handle h, std::vector<Value>& leaves) {
 
 py::object unflatten(const Tree& t, const std::vector<Value>& leaves, std::size_t& next) {
   if (t.kind == Tree::Kind::none) return py::none();
-  if (t.kind == Tree::Kind::leaf) return py::cast(leaves.at(next++));
+  if (t.kind == Tree::Kind::leaf) return value_object(leaves.at(next++));
   if (t.kind == Tree::Kind::dict) {
     py::dict d;
     for (std::size_t i = 0; i < t.keys.size(); ++i)

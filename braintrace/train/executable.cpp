@@ -107,8 +107,9 @@ std::string Executable::describe() const {
 
 // Moves the gradients from the outputs to their names, or back.
 void Executable::lend() {
+  const std::size_t first = program_.first_gradient();
   for (std::size_t i = 0; i < program_.gradients.size(); ++i)
-    std::swap(*places_[i], outputs[program_.first_gradient() + i]);
+    std::swap(*places_[i], outputs[first + i]);
   lent_ = !lent_;
 }
 

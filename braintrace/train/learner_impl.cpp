@@ -391,8 +391,8 @@ void Learner::Impl::commit(Executable& e) {
   }
   if (p.num_traces_out == 0 && !traces_are_zero && !traces.empty()) clear_traces();
   traces_are_zero = traces_are_zero && p.num_traces_out == 0;
-  for (std::size_t i = 0; i < p.num_traces_out; ++i)
-    std::swap(traces[i], e.outputs[p.first_trace_out() + i]);
+  std::swap_ranges(traces.begin(), traces.begin() + p.num_traces_out,
+                   e.outputs.begin() + p.first_trace_out());
   calls += p.calls;
   trace_steps += p.steps;
 }

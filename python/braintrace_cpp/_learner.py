@@ -88,6 +88,12 @@ class ETraceAlgorithm:
         `modulator`: the third factor of a modulatory rule for this step alone, in place of the
         standing one; inside a loss function it may depend on the function's arguments."""
         learner = self._learner or self._compiled()
+        for a in args:
+            if isinstance(a, (MultiStepData, SingleStepData)):
+                break
+        else:
+            if modulator is None:
+                return learner.call(args)
         multi = [isinstance(a, MultiStepData) for a in args]
         if modulator is not None:
             check_modulator(type(self).__name__, modulator)
@@ -98,13 +104,13 @@ class ETraceAlgorithm:
         if True in multi:
             data = [a.data if m else _plain(a) for a, m in zip(args, multi)]
             return learner.call_window(multi, *data)
-        return learner.call(*map(_plain, args))
+        return learner.call(tuple(map(_plain, args)))
 
     update = __call__
 
     def step(self, *args):
         """One step without a gradient."""
-        return self._compiled().step(*args)
+        return (self._learner or self._compiled()).step(args)
 
     def trace_loss(self, step_fn, *examples, has_aux=False):
         """A loss function traced once, for step_grad."""
@@ -113,7 +119,7 @@ class ETraceAlgorithm:
     def step_grad(self, *args, loss, weight=1.0):
         """(loss, gradients) of one step; states and traces move on."""
         learner = self._learner or self._compiled()
-        return learner.step_grad(loss, weight, *args)
+        return learner.step_grad(loss, weight, args)
 
     def modulated_grad(self, *args, modulator):
         """(outputs, gradients) of one step under a modulatory rule without a loss: the modulator
