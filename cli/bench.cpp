@@ -31,17 +31,23 @@ constexpr const char* kBenchFooter =
     "last line is one JSON object; step_us_min is the fastest run, gemm_bound_us the "
     "time "
     "its\n"
-    "matrix products take alone.\n"
+    "matrix products take alone. With --repeat 0 the program ends with the first "
+    "gradient "
+    "of the\n"
+    "sequence; first_gradient_ms counts from when the program was loaded.\n"
     "Examples:\n"
     "  braintrace bench --model gru --n-rec 256 --batch 16\n"
     "  braintrace bench --model lif --algorithm pp_prop --mode online --steps 1000\n"
     "  braintrace bench --model rnn --algorithm bptt --threads 1 --json\n"
+    "  braintrace bench --repeat 0 --json            (how long until it learns)\n"
     "  braintrace bench --plan                       (what every kernel takes)\n";
 
 // Nothing is compiled, allocated or read for the first time in later runs.
 constexpr std::int64_t kWarmUps = 2;
 
 using Clock = std::chrono::steady_clock;
+
+const Clock::time_point kLoaded = Clock::now();  // before main()
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -116,20 +122,21 @@ class Bench {
     return [this](const Value& x, const Value& y) { return mse((*learner_)(x), y); };
   }
 
-  // The least CPU time of a step, all threads together.
-  void note_cpu(std::int64_t run, double begin) {
+  // Of the sequence; without timed runs one is enough.
+  std::int64_t runs() const {
+    return request_.repeat > 0 ? kWarmUps + request_.repeat : 1;
+  }
+
+  // The least CPU time of a step, all threads together, and when the first run was done.
+  void note(std::int64_t run, double begin) {
+    if (run == 0) first_s_ = seconds_since(kLoaded);
     const double s = (cpu_seconds() - begin) / static_cast<double>(request_.steps);
     if (run >= kWarmUps) cpu_s_ = cpu_s_ == 0 ? s : std::min(cpu_s_, s);
   }
 
   nlohmann::ordered_json report(const std::vector<double>& step_seconds,
-                                double allocations,
-                                const std::vector<ProductShape>& products,
+                                double allocations, const Graph& program,
                                 double steps_per_run) {
-    const double best = *std::min_element(step_seconds.begin(), step_seconds.end());
-    double flops = 0;
-    for (const ProductShape& p : products) flops += p.flops() / steps_per_run;
-    const double bound = seconds_of_products(products, request_.threads) / steps_per_run;
     nlohmann::ordered_json j;
     j["model"] = request_.model;
     j["algorithm"] = request_.algorithm;
@@ -146,11 +153,18 @@ class Bench {
     j["estimator"] = request_.compat ? "compat" : "default";
     j["weight_paths"] = request_.compat ? "exclude" : "auto";
     j["spike_rate"] = rate_;
+    j["peak_rss_mb"] = peak_rss_mb();
+    j["first_gradient_ms"] = first_s_ * 1e3;
+    if (step_seconds.empty()) return j;
+    const std::vector<ProductShape> products = products_of(program);
+    const double best = *std::min_element(step_seconds.begin(), step_seconds.end());
+    double flops = 0;
+    for (const ProductShape& p : products) flops += p.flops() / steps_per_run;
+    const double bound = seconds_of_products(products, request_.threads) / steps_per_run;
     j["compile_ms"] = compile_s_ * 1e3;
     j["step_us_min"] = best * 1e6;
     j["step_cpu_us"] = cpu_s_ * 1e6;
     j["step_us_median"] = percentile(step_seconds, 0.5) * 1e6;
-    j["peak_rss_mb"] = peak_rss_mb();
     j["allocations_per_step"] = allocations;
     j["gflops"] = best > 0 ? flops / best * 1e-9 : 0;
     j["gemm_bound_us"] = bound * 1e6;
@@ -167,12 +181,12 @@ class Bench {
     PreparedGrad prepared = learner_->prepare(loss(), xs_, ys_, o);
     GradResult result;
     double warm_up = 0;
-    for (std::int64_t i = 0; i < kWarmUps + request_.repeat; ++i) {
+    for (std::int64_t i = 0; i < runs(); ++i) {
       const std::int64_t before = allocations_so_far();
       const auto start = Clock::now();
       const double cpu = cpu_seconds();
       prepared.grad_into(data, result);
-      note_cpu(i, cpu);
+      note(i, cpu);
       const double s = seconds_since(start) / static_cast<double>(request_.steps);
       if (i < kWarmUps)
         warm_up += s;
@@ -181,13 +195,14 @@ class Bench {
       allocations = static_cast<double>(allocations_so_far() - before) /
                     static_cast<double>(request_.steps);
     }
-    const double best = *std::min_element(seconds.begin(), seconds.end());
-    compile_s_ += static_cast<double>(request_.steps) *
-                  std::max(warm_up - static_cast<double>(kWarmUps) * best, 0.0);
+    if (!seconds.empty()) {
+      const double best = *std::min_element(seconds.begin(), seconds.end());
+      compile_s_ += static_cast<double>(request_.steps) *
+                    std::max(warm_up - static_cast<double>(kWarmUps) * best, 0.0);
+    }
     const StepProgram* last = learner_->last_program();
     window_ = last->steps;
-    return report(seconds, allocations, products_of(last->graph),
-                  static_cast<double>(last->steps));
+    return report(seconds, allocations, last->graph, static_cast<double>(last->steps));
   }
 
   nlohmann::ordered_json per_step() {
@@ -206,7 +221,7 @@ class Bench {
       data.push_back({row(xs_, t).contiguous(), row(ys_, t).contiguous()});
     std::vector<double> seconds, latency;
     double allocations = 0;
-    for (std::int64_t i = 0; i < kWarmUps + request_.repeat; ++i) {
+    for (std::int64_t i = 0; i < runs(); ++i) {
       const std::int64_t before = allocations_so_far();
       const auto begin = Clock::now();
       const double cpu = cpu_seconds();
@@ -216,30 +231,30 @@ class Bench {
         if (request_.mode == "online") optimizer.update(*g.gradients);
         if (i >= kWarmUps) latency.push_back(seconds_since(call));
       }
-      note_cpu(i, cpu);
+      note(i, cpu);
       if (i >= kWarmUps)
         seconds.push_back(seconds_since(begin) / static_cast<double>(request_.steps));
       allocations = static_cast<double>(allocations_so_far() - before) /
                     static_cast<double>(request_.steps);
     }
     window_ = 1;
-    nlohmann::ordered_json j =
-        report(seconds, allocations, products_of(handle.graph()), 1);
-    j["latency_us"] = {{"p50", percentile(latency, 0.5) * 1e6},
-                       {"p99", percentile(latency, 0.99) * 1e6},
-                       {"max", percentile(latency, 1) * 1e6}};
+    nlohmann::ordered_json j = report(seconds, allocations, handle.graph(), 1);
+    if (!latency.empty())
+      j["latency_us"] = {{"p50", percentile(latency, 0.5) * 1e6},
+                         {"p99", percentile(latency, 0.99) * 1e6},
+                         {"max", percentile(latency, 1) * 1e6}};
     return j;
   }
 
   nlohmann::ordered_json forward() {
     std::vector<double> seconds;
     double allocations = 0;
-    for (std::int64_t i = 0; i < kWarmUps + request_.repeat; ++i) {
+    for (std::int64_t i = 0; i < runs(); ++i) {
       const std::int64_t before = allocations_so_far();
       const auto begin = Clock::now();
       const double cpu = cpu_seconds();
       learner_->etrace_evolve(std::vector{xs_}, {.chunk_size = request_.steps});
-      note_cpu(i, cpu);
+      note(i, cpu);
       if (i >= kWarmUps)
         seconds.push_back(seconds_since(begin) / static_cast<double>(request_.steps));
       allocations = static_cast<double>(allocations_so_far() - before) /
@@ -247,8 +262,7 @@ class Bench {
     }
     window_ = request_.steps;
     const StepProgram* last = learner_->last_program();
-    return report(seconds, allocations, products_of(last->graph),
-                  static_cast<double>(last->steps));
+    return report(seconds, allocations, last->graph, static_cast<double>(last->steps));
   }
 
   const BenchRequest& request_;
@@ -256,7 +270,7 @@ class Bench {
   Array xs_, ys_;
   std::unique_ptr<Module> model_;
   std::unique_ptr<Learner> learner_;
-  double compile_s_ = 0, rate_ = 0, cpu_s_ = 0;
+  double compile_s_ = 0, rate_ = 0, cpu_s_ = 0, first_s_ = 0;
   std::int64_t window_ = 0;
 };
 
@@ -287,7 +301,8 @@ CLI::App* add_bench(CLI::App& app, BenchRequest& r) {
          whole_number(0, 1 << 24));
   option("--layers", r.layers, "recurrent layers", size);
   add_threads_option(*b, r.threads);
-  option("--repeat", r.repeat, "timed runs", size);
+  option("--repeat", r.repeat, "timed runs; 0: only the first gradient",
+         whole_number(0, 1 << 24));
   option("--dtype", r.dtype, "element type: f32 or f64", one_of({"f32", "f64"}));
   b->add_flag("--compat", r.compat, "the reference's estimator");
   b->add_option("--set", r.set, "a compile or learning option, name=value (repeatable)");
@@ -300,7 +315,10 @@ std::string bench(const BenchRequest& r) {
   Bench b(r);
   const nlohmann::ordered_json j = b.run();
   std::string text = r.plan ? b.plan() : "";
-  if (!r.json)
+  if (!r.json && r.repeat == 0)
+    text += fmt::format("{} {} {}: first gradient after {:.1f} ms\n", r.model,
+                        r.algorithm, r.mode, j["first_gradient_ms"].get<double>());
+  else if (!r.json)
     text += fmt::format(
         "{} {} {}: {:.2f} us per step (median {:.2f}); its products alone {:.2f} us\n",
         r.model, r.algorithm, r.mode, j["step_us_min"].get<double>(),

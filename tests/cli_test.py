@@ -185,8 +185,18 @@ class Refusals(Cli):
                            "--steps", "6", "--repeat", "1")
         result = json.loads(text.strip().splitlines()[-1])
         for key in ("compile_ms", "step_us_min", "step_us_median", "peak_rss_mb",
-                    "allocations_per_step", "gflops", "gemm_bound_us"):
+                    "allocations_per_step", "gflops", "gemm_bound_us", "first_gradient_ms"):
             self.assertIn(key, result)
+
+    def test_bench_may_end_with_the_first_gradient(self):
+        for mode in (["window"], ["online"], ["stream"], ["window", "--algorithm", "forward"]):
+            text = self.output("bench", "--n-rec", "8", "--batch", "2", "--steps", "6",
+                               "--repeat", "0", "--mode", *mode)
+            said, result = text.strip().splitlines()
+            self.assertIn("first gradient after", said)
+            result = json.loads(result)
+            self.assertGreater(result["first_gradient_ms"], 0)
+            self.assertFalse({"step_us_min", "gemm_bound_us"} & set(result))  # nothing timed
 
     def test_no_command_is_exit_code_2(self):
         self.refuses(2, "give a command: show, train")
