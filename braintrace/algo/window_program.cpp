@@ -203,4 +203,12 @@ StepProgram assemble_window(const CompiledRule& rule, const LossProgram& step,
   return WindowAssembler(rule, step, request).run();
 }
 
+std::int64_t steps_per_window(std::int64_t length, std::int64_t most, bool even) {
+  const std::int64_t steps = std::clamp(most, std::int64_t{1}, length);
+  const std::int64_t windows = (length + steps - 1) / steps;
+  for (std::int64_t n = windows; even && 3 * n <= 4 * windows; ++n)
+    if (length % n == 0) return length / n;
+  return steps;
+}
+
 }  // namespace braintrace

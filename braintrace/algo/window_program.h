@@ -29,5 +29,8 @@ StepProgram assemble_window(const CompiledRule& rule, const LossProgram& step,
 
 // Bytes one step keeps inside a window, roughly: what windows are sized by.
 double bytes_per_step(const LossProgram& step);
+// At most `most` steps, at least one. `even`: windows of one length, which need one
+// program, where no more than a third more of them divide the sequence.
+std::int64_t steps_per_window(std::int64_t length, std::int64_t most, bool even = true);
 
 }  // namespace braintrace

@@ -232,13 +232,13 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
     const TracedLoss& loss, const std::vector<std::string>& weights,
     const WindowOptions& window) {
   std::int64_t steps = window.steps;
+  const bool multi = rule->meets_at_entry();
   if (steps == 0) {
     const double fit = static_cast<double>(window.bytes) / (2 * loss.step_bytes);
-    steps = is_bptt() ? window.length
-                      : std::clamp(static_cast<std::int64_t>(std::min(fit, 64.0)),
-                                   std::int64_t{1}, window.length);
+    const auto most = static_cast<std::int64_t>(std::min(fit, 64.0));
+    // A window is part of what multi-step rules estimate: it stays the longest.
+    steps = is_bptt() ? window.length : steps_per_window(window.length, most, !multi);
   }
-  const bool multi = rule->meets_at_entry();
   BT_INVARIANT(multi || (window.gradient && !window.signals));
   const bool fresh = traces_are_zero && steps == window.length;
   const bool carry =

@@ -31,7 +31,7 @@ struct GradOptions {
   std::optional<std::int64_t> chunk_size = {};
   // Steps that run as one program, with the same numbers as step by step (multi-step
   // rules: as windows of that many steps; BPTT: the whole sequence). 0: chosen from
-  // window_bytes; 1: step by step.
+  // window_bytes (steps_per_window); 1: step by step.
   std::int64_t window = 0;
   std::int64_t window_bytes = std::int64_t{64} << 20;
   // False: the sequence ends with this call. Its own windows still hand traces on; the

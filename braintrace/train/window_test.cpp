@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/algo/algorithm_names.h"
+#include "braintrace/algo/window_program.h"
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/testing/close.h"
 #include "braintrace/train/learner.h"
@@ -117,6 +118,28 @@ TEST_CASE("a sequence that ends with its window leaves zero traces") {
         CHECK(t.value == zeros(t.value.shape(), t.value.dtype()));
     }
   }
+}
+
+TEST_CASE("windows have one length where few more of them allow it") {
+  CHECK(steps_per_window(40, 64) == 40);
+  CHECK(steps_per_window(100, 64) == 50);
+  CHECK(steps_per_window(1000, 64) == 50);  // 20 windows, where 16 would do
+  CHECK(steps_per_window(90, 64) == 45);
+  CHECK(steps_per_window(100, 64, false) == 64);
+  CHECK(steps_per_window(101, 64) == 64);  // a prime: two programs either way
+  CHECK(steps_per_window(65, 64) == 64);   // five windows are too many
+  CHECK(steps_per_window(7, 0) == 1);      // one step is too large already
+  CHECK(steps_per_window(1, 64) == 1);
+}
+
+TEST_CASE("a sequence longer than a window is one program when it divides evenly") {
+  const Case c = cases().front();
+  const auto model = nn::build_model(c.model);
+  Learner learner = compile(*model, algorithm_by_name("d_rtrl"), numbers({2, c.n_in}, 1),
+                            {.batch_size = 2, .seed = 3, .dtype = DType::f64});
+  learner.etrace_grad(numbers({100, 2, c.n_in}, 2), numbers({100, 2, c.n_out}, 3),
+                      [&](const Value& x, const Value& y) { return mse(learner(x), y); });
+  CHECK(learner.last_program()->steps == 50);
 }
 
 }  // namespace window_test
