@@ -61,6 +61,45 @@ void store(DType d, std::byte* p, double v) {
   }
 }
 
+struct EvenRun {
+  std::int64_t count = 1, stride = 1;
+};
+
+// How many of the last elements, axes taken together, lie at one distance.
+EvenRun even_run(const Shape& shape, const Ints& strides) {
+  EvenRun run;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 1) continue;
+    if (run.count == 1)
+      run.stride = strides[i];
+    else if (strides[i] != run.stride * run.count)
+      break;
+    run.count *= shape[i];
+  }
+  return run;
+}
+
+template <std::size_t Bytes>
+void copy_elements(std::byte* out, const std::byte* in, const EvenRun& run) {
+  const std::int64_t step = run.stride * static_cast<std::int64_t>(Bytes);
+  for (std::int64_t i = 0; i < run.count; ++i, out += Bytes, in += step)
+    std::memcpy(out, in, Bytes);
+}
+
+void copy_run(std::byte* out, const std::byte* in, std::size_t bytes,
+              const EvenRun& run) {
+  if (run.stride == 1)
+    std::memcpy(out, in, bytes * static_cast<std::size_t>(run.count));
+  else if (bytes == 4)
+    copy_elements<4>(out, in, run);
+  else if (bytes == 8)
+    copy_elements<8>(out, in, run);
+  else if (bytes == 2)
+    copy_elements<2>(out, in, run);
+  else
+    copy_elements<1>(out, in, run);
+}
+
 std::string element_text(DType d, double v) {
   switch (d) {
     case DType::boolean:
@@ -176,9 +215,10 @@ Array Array::contiguous() const {
   const std::size_t bytes = size_of(dtype_);
   auto* out = static_cast<std::byte*>(packed.mutable_raw());
   const std::byte* in = buffer_.get();
-  for (std::int64_t i = 0, n = size(); i < n; ++i)
-    std::memcpy(out + static_cast<std::size_t>(i) * bytes,
-                in + static_cast<std::size_t>(element_offset(i)) * bytes, bytes);
+  const EvenRun run = even_run(shape_, strides_);
+  for (std::int64_t i = 0, n = size(); i < n; i += run.count)
+    copy_run(out + static_cast<std::size_t>(i) * bytes,
+             in + static_cast<std::size_t>(element_offset(i)) * bytes, bytes, run);
   return packed;
 }
 

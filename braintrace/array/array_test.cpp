@@ -133,6 +133,30 @@ TEST_CASE("a stretched axis of size 1 is still contiguous, of size 2 is not") {
   CHECK(!scalar(1).broadcast_to({2}).is_contiguous());
 }
 
+TEST_CASE("views of every kind are packed element by element") {
+  for (const DType d :
+       {DType::boolean, DType::i32, DType::bf16, DType::f32, DType::f64}) {
+    CAPTURE(to_string(d));
+    const Array a = counting({2, 3, 4}).astype(d);
+    const Array views[] = {
+        a.transposed({0, 2, 1}),
+        a.transposed({1, 0, 2}),
+        a.transposed({2, 1, 0}),
+        a.sliced({1, 2, 3}, {2, 3, 4}, {-1, -1, -1}),
+        a.sliced({0, 0, 0}, {2, 3, 2}, {1, 1, 2}),
+        a.sliced({0, 1, 0}, {2, 2, 4}, {1, 1, 1}),
+        a.sliced({0, 0, 1}, {2, 3, 1}, {1, 1, 1}),
+        a.sliced({0, 0, 1}, {2, 3, 1}, {1, 1, 1}).broadcast_to({2, 2, 3, 5}),
+        a.sliced({1, 1, 1}, {1, 1, 1}, {1, 1, 1}).broadcast_to({2, 3, 4})};
+    for (const Array& view : views) {
+      CHECK(!view.is_contiguous());
+      const Array packed = view.contiguous();
+      CHECK(packed.is_contiguous());
+      CHECK(packed == view);
+    }
+  }
+}
+
 TEST_CASE("reshaped keeps row-major order, also of a view") {
   const Array a = counting({2, 3});
   CHECK(a.reshaped({3, 2}).to_doubles() == a.to_doubles());

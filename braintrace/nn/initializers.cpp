@@ -118,11 +118,17 @@ void orthonormalize(std::vector<double>& m, std::int64_t rows, std::int64_t cols
   const auto column = [&](std::int64_t c) { return m.data() + c * rows; };
   for (std::int64_t c = 0; c < cols; ++c) {
     double* v = column(c);
+    double overlap = 0;
+    for (std::int64_t i = 0; c > 0 && i < rows; ++i) overlap += column(0)[i] * v[i];
     for (std::int64_t k = 0; k < 2 * c; ++k) {
-      const double* u = column(k % c);
-      double overlap = 0;
-      for (std::int64_t i = 0; i < rows; ++i) overlap += u[i] * v[i];
-      for (std::int64_t i = 0; i < rows; ++i) v[i] -= overlap * u[i];
+      // The sum for the next column in the same pass: it waits for itself, not for these.
+      const double *u = column(k % c), *after = column((k + 1) % c);
+      double next = 0;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        v[i] -= overlap * u[i];
+        next += after[i] * v[i];
+      }
+      overlap = next;
     }
     double norm = 0;
     for (std::int64_t i = 0; i < rows; ++i) norm += v[i] * v[i];
