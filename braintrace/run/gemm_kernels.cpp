@@ -118,12 +118,25 @@ Micro<T> wide(std::int64_t rows) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Four by four (f64: two by two) elements of columns that lie along k, as rows.
+// Elements of columns that lie along k, as rows: four k of as many columns as a vector
+// holds (f64: two k of two columns).
+#if HWY_MAX_BYTES >= 32
+using Turned = hn::FixedTag<float, 8>;
+HWY_INLINE hn::Vec<Turned> four_k(const float* b, std::int64_t column) {
+  const hn::Full128<float> half;
+  return hn::Combine(Turned(), hn::LoadU(half, b + 4 * column), hn::LoadU(half, b));
+}
+#else
+using Turned = hn::Full128<float>;
+HWY_INLINE hn::Vec<Turned> four_k(const float* b, std::int64_t) {
+  return hn::LoadU(Turned(), b);
+}
+#endif
 HWY_INLINE void turn(const float* b, std::int64_t column, float* to, std::int64_t row) {
-  const hn::Full128<float> d;
-  const hn::Repartition<double, decltype(d)> d64;
-  const auto x0 = hn::LoadU(d, b), x1 = hn::LoadU(d, b + column);
-  const auto x2 = hn::LoadU(d, b + 2 * column), x3 = hn::LoadU(d, b + 3 * column);
+  const Turned d;
+  const hn::Repartition<double, Turned> d64;
+  const auto x0 = four_k(b, column), x1 = four_k(b + column, column);
+  const auto x2 = four_k(b + 2 * column, column), x3 = four_k(b + 3 * column, column);
   const auto low01 = hn::BitCast(d64, hn::InterleaveLower(d, x0, x1));
   const auto low23 = hn::BitCast(d64, hn::InterleaveLower(d, x2, x3));
   const auto up01 = hn::BitCast(d64, hn::InterleaveUpper(d, x0, x1));
@@ -140,20 +153,28 @@ HWY_INLINE void turn(const double* b, std::int64_t column, double* to, std::int6
   hn::StoreU(hn::InterleaveUpper(d, x0, x1), d, to + row);
 }
 
-// A whole panel of columns that lie along k. Returns how many k are done.
+// A panel of columns that lie along k, padded by zeros. Returns how many k are done.
 template <class T>
-std::int64_t turn_panel(const MatrixStrides& s, const T* b, std::int64_t count, T* to) {
-  constexpr std::int64_t kSide = 16 / sizeof(T);
-  const std::int64_t n = 2 * lanes<T>();
-  std::int64_t q = 0;
-  for (; q + kSide <= count; q += kSide)
-    for (std::int64_t j = 0; j < n; j += kSide)
+std::int64_t turn_panel(const MatrixStrides& s, const T* b, std::int64_t count,
+                        std::int64_t width, T* to) {
+  constexpr std::int64_t kDown = 16 / sizeof(T);
+  constexpr std::int64_t kAcross =
+      sizeof(T) == 4 ? static_cast<std::int64_t>(hn::MaxLanes(Turned())) : kDown;
+  const std::int64_t n = 2 * lanes<T>(), turned = width / kAcross * kAcross;
+  const std::int64_t done = count / kDown * kDown;
+  for (std::int64_t q = 0; q < done; q += kDown) {
+    for (std::int64_t j = 0; j < turned; j += kAcross)
       turn(b + q + j * s.col, s.col, to + q * n + j, n);
-  return q;
+    for (std::int64_t i = q; i < q + kDown && turned < n; ++i) {
+      for (std::int64_t j = turned; j < width; ++j) to[i * n + j] = b[i + j * s.col];
+      std::fill(to + i * n + width, to + (i + 1) * n, T(0));
+    }
+  }
+  return done;
 }
 #else
 template <class T>
-std::int64_t turn_panel(const MatrixStrides&, const T*, std::int64_t, T*) {
+std::int64_t turn_panel(const MatrixStrides&, const T*, std::int64_t, std::int64_t, T*) {
   return 0;
 }
 #endif
@@ -166,7 +187,7 @@ void pack_panel(const MatrixStrides& s, const T* b, std::int64_t count,
   const std::int64_t n = 2 * lanes<T>();
   const Full<T> d;
   std::int64_t q = 0;
-  if (width == n && s.row == 1) q = turn_panel(s, b, count, to);
+  if (s.row == 1) q = turn_panel(s, b, count, width, to);
   for (to += q * n; q < count; ++q, to += n) {
     const T* row = b + q * s.row;
     if (width == n && s.col == 1) {
@@ -276,20 +297,18 @@ void cut_of_k(const Tile<T>& t, const MatrixStrides& s, const T* b, bool packed,
   const bool direct = s.col == 1 && t.m <= kDirectRows;
   if (direct) whole_panels(t, {b, s.row, width}, 0, whole);
   std::int64_t p = direct ? whole : 0;
-  for (; s.col == 1 && p < whole; p += kPanels) {
-    const std::int64_t panels = std::min(kPanels, whole - p);
-    pack_panels(s, b + p * width, t.k, panels, scratch);
-    whole_panels(t, {scratch, width, t.k * width}, p * width, panels);
-  }
-  for (p = std::min(p, whole); p * width < t.n; ++p) {
-    const std::int64_t columns = std::min(width, t.n - p * width);
-    pack_panel(s, b + p * width * s.col, t.k, columns, scratch);
-    const Panels<T> panel{scratch, width, width};
-    if (columns == width)
-      whole_panels(t, panel, p * width, 1);
+  for (; p < whole; p += kPanels) {
+    const std::int64_t panels = std::min(kPanels, whole - p), size = t.k * width;
+    if (s.col == 1)
+      pack_panels(s, b + p * width, t.k, panels, scratch);
     else
-      edge_panel(t, panel, p * width);
+      for (std::int64_t i = 0; i < panels; ++i)
+        pack_panel(s, b + (p + i) * width * s.col, t.k, width, scratch + i * size);
+    whole_panels(t, {scratch, width, size}, p * width, panels);
   }
+  if (whole * width == t.n) return;
+  pack_panel(s, b + whole * width * s.col, t.k, t.n - whole * width, scratch);
+  edge_panel(t, {scratch, width, width}, whole * width);
 }
 
 // A lies along its columns: its groups of rows one after the other, so that a kernel

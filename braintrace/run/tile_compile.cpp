@@ -53,6 +53,10 @@ class Compiler {
     code_.slot_bytes = static_cast<std::size_t>(code_.layout.block) * widest;
     code_.slot_bytes = (code_.slot_bytes + 63) / 64 * 64 + 64;
     count_work();
+    for (std::size_t axis = 0; axis < code_.layout.shape.size(); ++axis)
+      for (const TilePlace& m : code_.moving)
+        code_.moves.push_back(code_.strides(m.entry)[axis] *
+                              static_cast<std::int64_t>(m.element));
     return std::move(code_);
   }
 

@@ -42,6 +42,7 @@ struct TileAction {
 // table.
 struct TileTrace {
   TraceKernel call = nullptr;
+  int num_operands = 0;
   int operands[kTraceOperands] = {};
   int results[kTraceResults] = {};
   // Two states read and written as pairs: the call for those that lie in turn; others
@@ -61,6 +62,7 @@ struct TileCode {
   int num_inputs = 0, num_outputs = 0, num_slots = 0;
   std::size_t slot_bytes = 0;
   std::vector<TilePlace> moving;
+  Ints moves;  // bytes between neighbours along an axis: axes x moving entries
   std::vector<TileAction> once;     // gathers whose result serves all blocks
   std::vector<TileAction> actions;  // of each block, in order
   std::vector<TileTrace> traces;

@@ -92,9 +92,8 @@ class ChunkRunner {
   // By so many positions along an axis.
   void shift(std::size_t axis, std::int64_t positions) {
     if (positions == 0 || code_.layout.shape.empty()) return;
-    for (const TilePlace& m : code_.moving)
-      table_[m.entry] +=
-          positions * code_.strides(m.entry)[axis] * static_cast<std::int64_t>(m.element);
+    const std::int64_t* bytes = code_.moves.data() + axis * code_.moving.size();
+    for (const TilePlace& m : code_.moving) table_[m.entry] += positions * *bytes++;
   }
 
   void place(std::int64_t start) {
@@ -143,7 +142,7 @@ class ChunkRunner {
   void update_trace(const TileTrace& t, TileLayout::Run run) {
     const void* in[kTraceOperands];
     void* out[kTraceResults];
-    for (int i = 0; i < kTraceOperands; ++i) in[i] = table_[t.operands[i]];
+    for (int i = 0; i < t.num_operands; ++i) in[i] = table_[t.operands[i]];
     for (int i = 0; i < kTraceResults; ++i) out[i] = table_[t.results[i]];
     const auto n = static_cast<std::size_t>(run.size);
     if (t.paired == nullptr) return t.call(in, out, n);

@@ -51,8 +51,8 @@ class Joiner {
     const TileAction& a = action(i);
     if (a.kind == TileAction::trace) {
       const TileTrace& t = code_.traces[static_cast<std::size_t>(a.result)];
-      return std::find(t.operands, t.operands + kTraceOperands, entry) !=
-             t.operands + kTraceOperands;
+      const int* end = t.operands + t.num_operands;
+      return std::find(t.operands, end, entry) != end;
     }
     const int* end = a.operands + num_operands(a);
     return std::find(a.operands, end, entry) != end;
@@ -110,6 +110,9 @@ class Joiner {
   std::optional<Match> match(std::size_t last) const {
     if (is_kernel(last, MicroOp::add, 1, 0)) return one_state(last);
     if (is_kernel(last, MicroOp::add, 0, 0)) return two_states(last);
+    for (const int pair : {0, 1})
+      if (is_kernel(last, MicroOp::add, 2, kSecondIsNumber << (2 * pair)))
+        return single_sample(last, pair);
     return std::nullopt;
   }
 
@@ -122,10 +125,32 @@ class Joiner {
       const auto u = update_of(*t, last);
       if (!u) continue;
       const TileAction& product = action(*t);
-      const int e = product.operands[1];  // also where the kernel reads nothing
+      const int e = product.operands[1];
       Match m{{.call = trace_kernel(sum.dtype, 1, u->input),
+               .num_operands = 6,
                .operands = {e, product.operands[0], u->df, u->x, sum.operands[1 - side],
-                            sum.operands[2], e, e, e, e, e, e},
+                            sum.operands[2]},
+               .results = {u->result, sum.result, sum.result}},
+              {*t, u->action, last}};
+      if (may_wait(m)) return m;
+    }
+    return std::nullopt;
+  }
+
+  // last: s t + q y, y one number in the pair `number`
+  std::optional<Match> single_sample(std::size_t last, int number) const {
+    const TileAction& sum = action(last);
+    const int *fresh = sum.operands + 2 * number, *past = sum.operands + 2 * (1 - number);
+    for (const int side : {0, 1}) {
+      const auto t = maker(past[side], last);
+      if (!t || !is_kernel(*t, MicroOp::mul, 0, 0)) continue;
+      const auto u = update_of(*t, last);
+      if (!u) continue;
+      const int* product = action(*t).operands;
+      Match m{{.call = single_trace_kernel(sum.dtype, u->input),
+               .num_operands = 7,
+               .operands = {product[1], product[0], u->df, u->x, past[1 - side], fresh[0],
+                            fresh[1]},
                .results = {u->result, sum.result, sum.result}},
               {*t, u->action, last}};
       if (may_wait(m)) return m;
@@ -161,8 +186,9 @@ class Joiner {
       if (!u) continue;
       const int* d = action(*t).operands;
       Match m{{.call = driven_trace_kernel(action(last).dtype, u->input),
+               .num_operands = 9,
                .operands = {d[1], d[0], d[2], u->df, u->x, own[1 - side], other[0],
-                            other[1], sum, sum, sum, sum},
+                            other[1], sum},
                .results = {u->result, action(last).result, action(last).result}},
               {*t, u->action, h, last}};
       std::sort(m.members.begin(), m.members.end());
@@ -198,6 +224,7 @@ class Joiner {
     const int *a = action(t[0]).operands, *b = action(t[1]).operands;
     if (a[1] != b[1] || a[3] != b[3]) return std::nullopt;
     Match m{{.call = trace_kernel(action(last).dtype, 2, u1->input),
+             .num_operands = 12,
              .operands = {a[1], a[3], a[0], a[2], b[0], b[2], u1->df, u2->df, u1->x, s[0],
                           s[1], sum},
              .results = {u1->result, u2->result, action(last).result}},

@@ -33,6 +33,23 @@ TileSpec one_state(DType t, bool constant_df) {
           .outputs = {{8, {kColumns, 1}, 0}, {10, {kColumns, 1}, 5}}};
 }
 
+// e, d, df, x, s, q and memory for the sum: like one_state, of a single sample.
+TileSpec single_sample(DType t, bool constant_df, bool turned) {
+  const TileInput df = constant_df ? number_per_row(t) : repeated_row(t);
+  TileSpec spec{.loop = {kRows, kColumns},
+                .inputs = {rows(t), repeated_row(t), df, number_per_row(t),
+                           repeated_row(t), repeated_row(t), rows(t)},
+                .steps = {{MicroOp::mul, t, {1, 0}},
+                          {MicroOp::mul, t, {3, 2}},
+                          {MicroOp::add, t, {7, 8}},
+                          {MicroOp::mul, t, {4, 7}},
+                          {MicroOp::mul, t, {5, 3}},
+                          {MicroOp::add, t, {10, 11}}},
+                .outputs = {{9, {kColumns, 1}, 0}, {12, {kColumns, 1}, 6}}};
+  if (turned) std::swap(spec.steps.back().operands[0], spec.steps.back().operands[1]);
+  return spec;
+}
+
 // e1, e2, d11, d12, d21, d22, df1, df2, x, s1, s2, sum
 TileSpec two_states(DType t, bool in_turn, bool constant_df) {
   const TileInput e = in_turn ? halves(t) : rows(t);
@@ -171,6 +188,19 @@ TEST_CASE("a state that others drive is one action with the bits of many") {
       CHECK(compile_tile(spec).traces.size() == 1);
       check<float>(spec, 1, 0);
       check<double>(driven_state(DType::f64, constant_df, turned), 1, 0);
+    }
+}
+
+TEST_CASE("the trace of a single sample is one action with the bits of many") {
+  for (const bool constant_df : {false, true})
+    for (const bool turned : {false, true}) {
+      CAPTURE(constant_df);
+      CAPTURE(turned);
+      const TileSpec spec = single_sample(DType::f32, constant_df, turned);
+      CHECK(compile_tile(spec).actions.size() == (constant_df ? 2 : 1));
+      CHECK(compile_tile(spec).traces.size() == 1);
+      check<float>(spec, 1, 0);
+      check<double>(single_sample(DType::f64, constant_df, turned), 1, 0);
     }
 }
 

@@ -73,6 +73,23 @@ void one_state(const void* const* in, void* const* out, std::size_t n) {
 }
 
 template <class T, TraceInput input>
+void single_sample(const void* const* in, void* const* out, std::size_t n) {
+  const T *e = operand<T>(in, 0), *m = operand<T>(in, 1);
+  const Added<T, input> u(in, 2, 3);
+  const T *s = operand<T>(in, 4), *q = operand<T>(in, 5);
+  const T y = *operand<T>(in, 6);
+  T *next = static_cast<T*>(out[0]), *total = static_cast<T*>(out[1]);
+  for_all<T>(n, [&](auto d, std::size_t i) {
+    const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
+    const auto t = hn::Mul(at(m), at(e));
+    const auto after = hn::Add(u(d, i), t);
+    const auto earned = hn::Add(hn::Mul(at(s), t), hn::Mul(at(q), hn::Set(d, y)));
+    hn::StoreU(after, d, next + i);
+    hn::StoreU(earned, d, total + i);
+  });
+}
+
+template <class T, TraceInput input>
 void driven_state(const void* const* in, void* const* out, std::size_t n) {
   const T *e = operand<T>(in, 0), *m = operand<T>(in, 1);
   const T r = *operand<T>(in, 2), y = *operand<T>(in, 7);
@@ -160,6 +177,14 @@ TraceKernel find_trace_kernel(DType dtype, int states, TraceInput input) {
   return input == TraceInput::product ? of_type<TraceInput::product>(dtype, states)
                                       : of_type<TraceInput::number>(dtype, states);
 }
+TraceKernel find_single_kernel(DType dtype, TraceInput input) {
+  const bool product = input == TraceInput::product;
+  if (dtype == DType::f32)
+    return product ? single_sample<float, TraceInput::product>
+                   : single_sample<float, TraceInput::number>;
+  return product ? single_sample<double, TraceInput::product>
+                 : single_sample<double, TraceInput::number>;
+}
 TraceKernel find_driven_kernel(DType dtype, TraceInput input) {
   const bool product = input == TraceInput::product;
   if (dtype == DType::f32)
@@ -183,9 +208,14 @@ namespace braintrace {
 HWY_EXPORT(find_trace_kernel);
 HWY_EXPORT(find_paired_kernel);
 HWY_EXPORT(find_driven_kernel);
+HWY_EXPORT(find_single_kernel);
 
 TraceKernel trace_kernel(DType dtype, int states, TraceInput input) {
   return HWY_DYNAMIC_DISPATCH(find_trace_kernel)(dtype, states, input);
+}
+
+TraceKernel single_trace_kernel(DType dtype, TraceInput input) {
+  return HWY_DYNAMIC_DISPATCH(find_single_kernel)(dtype, input);
 }
 
 TraceKernel driven_trace_kernel(DType dtype, TraceInput input) {

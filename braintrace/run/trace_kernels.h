@@ -25,6 +25,10 @@ enum class TraceInput { product, number };  // what u is
 
 // f32 or f64; one or two states.
 TraceKernel trace_kernel(DType dtype, int states, TraceInput input);
+// One state of a single sample, where nothing is summed yet:
+//   t = d e,  e' = t + u,  sum' = s t + q y  with a number y
+//   operands: e, d, df, x, s, q, y; results: e', sum'
+TraceKernel single_trace_kernel(DType dtype, TraceInput input);
 // Two f32 states that lie in turn: e_1 and e_1' point to both, e_2 and e_2' are not read.
 TraceKernel paired_trace_kernel(TraceInput input);
 // One state that others drive, which are the same for all neurons:
