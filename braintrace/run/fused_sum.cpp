@@ -49,6 +49,21 @@ TileSpec part_spec(const FusedSumSpec& spec, std::int64_t size) {
   return t;
 }
 
+// Bytes from one position of the first axis to the next, of the inputs of a part, then of
+// its outputs. Sums stay where they are.
+Ints bytes_between_leads(const FusedSumSpec& spec) {
+  Ints bytes;
+  const auto add = [&](const Ints& strides, DType d) {
+    bytes.push_back(strides[0] * static_cast<std::int64_t>(size_of(d)));
+  };
+  const TileSpec& c = spec.chain;
+  for (const TileInput& i : c.inputs) add(i.strides, i.dtype);
+  bytes.resize(bytes.size() + spec.summed.size());
+  for (const TileOutput& o : c.outputs) add(o.strides, type_of_value(c, o.value));
+  bytes.resize(bytes.size() + spec.summed.size());
+  return bytes;
+}
+
 // Walks over the positions of some axes; `offset` in elements for one list of strides.
 struct Walker {
   std::span<const std::int64_t> sizes;
@@ -88,6 +103,7 @@ FusedSum::FusedSum(FusedSumSpec spec) : spec_(std::move(spec)) {
   whole_ = std::make_unique<TileProgram>(part_spec(spec_, part_size_));
   const std::int64_t rest = first_kept_ % part_size_;
   if (rest > 0) last_ = std::make_unique<TileProgram>(part_spec(spec_, rest));
+  if (lead_.size() == 1) lead_bytes_ = bytes_between_leads(spec_);
   work_ns_ = whole_->work_ns() * static_cast<double>(num_elements(lead_)) *
              static_cast<double>(first_kept_) / static_cast<double>(part_size_);
 }
@@ -123,8 +139,11 @@ void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
     for (std::size_t i = 0; i < c.outputs.size(); ++i)
       out[i] = const_cast<std::byte*>(
           place(outputs[i], c.outputs[i].strides, type_of_value(c, c.outputs[i].value)));
-    program.run_serial(std::span(in).first(num_in + sums),
-                       std::span(out).first(c.outputs.size() + sums), scratch);
+    const std::span<const void* const> all_in = std::span(in).first(num_in + sums);
+    const std::span<void* const> all_out = std::span(out).first(c.outputs.size() + sums);
+    if (lead_.size() == 1 && program.knows_loops())
+      return program.run_loop(all_in, all_out, lead_[0], lead_bytes_);
+    program.run_serial(all_in, all_out, scratch);
   } while (walker.next());
 }
 

@@ -49,6 +49,7 @@ class FusedSum {
   std::int64_t part_size_ = 1;
   std::int64_t row_ = 1;  // kept elements behind one position of that axis
   std::unique_ptr<TileProgram> whole_, last_;  // of a full part, of the last one
+  Ints lead_bytes_;  // between positions of the only leading axis, as run_loop wants them
   double work_ns_ = 0;
 };
 

@@ -380,6 +380,7 @@ TileCode compile_tile(const TileSpec& spec) {
     code = Compiler(spec, block).compile();
   }
   join_traces(code);
+  prepare_rows(code);
   return code;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 // A tile program as a list of actions on one block.
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "braintrace/run/tile_kernels.h"
@@ -49,6 +51,10 @@ struct TileTrace {
   // are gathered before and scattered behind.
   TraceKernel paired = nullptr;
   TileAction gather = {}, scatter = {};
+  // Of one state: what it is, and several rows of it at once (TileCode::by_rows).
+  std::optional<TraceKind> kind = {};
+  TraceRowsKernel call_rows = nullptr;
+  TraceRows rows = {};
 };
 
 // An entry that points into an input or output and moves from block to block.
@@ -66,6 +72,8 @@ struct TileCode {
   std::vector<TileAction> once;     // gathers whose result serves all blocks
   std::vector<TileAction> actions;  // of each block, in order
   std::vector<TileTrace> traces;
+  // Actions are traces, of which several rows may run at once; two axes.
+  bool by_rows = false;
   double work_ns = 0;
 
   bool is_input(int entry) const { return entry < num_inputs; }
@@ -83,5 +91,20 @@ TileCode compile_tile(const TileSpec& spec);
 
 // Joins the kernels of trace updates among the actions.
 void join_traces(TileCode& code);
+
+// Sets `by_rows` where nothing but traces is to be done, and the coefficients of each are
+// the same for all rows.
+void prepare_rows(TileCode& code);
+// Rows of such a program at `count` positions of a loop around it, few rows at a time at
+// all of them. Bytes from one position to the next: per input, then per output.
+struct RowRange {
+  std::int64_t first, last;
+};
+struct LoopAround {
+  std::int64_t count = 1;
+  std::span<const std::int64_t> bytes = {};
+};
+void run_rows(const TileCode& code, RowRange rows, const LoopAround& loop,
+              std::span<const void* const> inputs, std::span<void* const> outputs);
 
 }  // namespace braintrace

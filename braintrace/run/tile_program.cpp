@@ -240,6 +240,16 @@ void TileProgram::run(std::span<const void* const> inputs, std::span<void* const
   const std::int64_t blocks = code.layout.num_blocks();
   const std::int64_t per_chunk = std::max<std::int64_t>(1, kChunk / code.layout.block);
   const bool shared = pool.size() > 1 && code.work_ns > kSharedWork;
+  if (code.by_rows) {
+    const std::int64_t rows = code.layout.shape[0],
+                       per_tile =
+                           std::max<std::int64_t>(kTraceRows, kChunk / code.layout.row);
+    return pool.for_tiles_if(
+        shared, (rows + per_tile - 1) / per_tile, [&](std::int64_t i, int) {
+          run_rows(code, {i * per_tile, std::min(rows, (i + 1) * per_tile)}, {}, inputs,
+                   outputs);
+        });
+  }
   if (!shared) return ChunkRunner(code, p, pool.scratch(0)).run(0, blocks);
   pool.for_tiles((blocks + per_chunk - 1) / per_chunk, [&](std::int64_t i, int worker) {
     ChunkRunner(code, p, pool.scratch(worker))
@@ -249,8 +259,19 @@ void TileProgram::run(std::span<const void* const> inputs, std::span<void* const
 
 void TileProgram::run_serial(std::span<const void* const> inputs,
                              std::span<void* const> outputs, std::byte* scratch) const {
+  const TileCode& code = compiled_->code;
+  if (code.by_rows) return run_rows(code, {0, code.layout.shape[0]}, {}, inputs, outputs);
   const Pointers p{inputs, outputs};
-  ChunkRunner(compiled_->code, p, scratch).run(0, compiled_->code.layout.num_blocks());
+  ChunkRunner(code, p, scratch).run(0, code.layout.num_blocks());
+}
+
+bool TileProgram::knows_loops() const { return compiled_->code.by_rows; }
+
+void TileProgram::run_loop(std::span<const void* const> inputs,
+                           std::span<void* const> outputs, std::int64_t count,
+                           std::span<const std::int64_t> bytes) const {
+  const TileCode& code = compiled_->code;
+  run_rows(code, {0, code.layout.shape[0]}, {count, bytes}, inputs, outputs);
 }
 
 double TileProgram::work_ns() const { return compiled_->code.work_ns; }

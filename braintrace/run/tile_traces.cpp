@@ -126,11 +126,13 @@ class Joiner {
       if (!u) continue;
       const TileAction& product = action(*t);
       const int e = product.operands[1];
-      Match m{{.call = trace_kernel(sum.dtype, 1, u->input),
+      const TraceKind kind{sum.dtype, TraceForm::added, u->input};
+      Match m{{.call = trace_kernel(kind),
                .num_operands = 6,
                .operands = {e, product.operands[0], u->df, u->x, sum.operands[1 - side],
                             sum.operands[2]},
-               .results = {u->result, sum.result, sum.result}},
+               .results = {u->result, sum.result, sum.result},
+               .kind = kind},
               {*t, u->action, last}};
       if (may_wait(m)) return m;
     }
@@ -147,11 +149,13 @@ class Joiner {
       const auto u = update_of(*t, last);
       if (!u) continue;
       const int* product = action(*t).operands;
-      Match m{{.call = single_trace_kernel(sum.dtype, u->input),
+      const TraceKind kind{sum.dtype, TraceForm::single, u->input};
+      Match m{{.call = trace_kernel(kind),
                .num_operands = 7,
                .operands = {product[1], product[0], u->df, u->x, past[1 - side], fresh[0],
                             fresh[1]},
-               .results = {u->result, sum.result, sum.result}},
+               .results = {u->result, sum.result, sum.result},
+               .kind = kind},
               {*t, u->action, last}};
       if (may_wait(m)) return m;
     }
@@ -185,11 +189,13 @@ class Joiner {
       const auto u = update_of(*t, h);
       if (!u) continue;
       const int* d = action(*t).operands;
-      Match m{{.call = driven_trace_kernel(action(last).dtype, u->input),
+      const TraceKind kind{action(last).dtype, TraceForm::driven, u->input};
+      Match m{{.call = trace_kernel(kind),
                .num_operands = 9,
-               .operands = {d[1], d[0], d[2], u->df, u->x, own[1 - side], other[0],
-                            other[1], sum},
-               .results = {u->result, action(last).result, action(last).result}},
+               .operands = {d[1], d[0], u->df, u->x, own[1 - side], other[0], other[1],
+                            d[2], sum},
+               .results = {u->result, action(last).result, action(last).result},
+               .kind = kind},
               {*t, u->action, h, last}};
       std::sort(m.members.begin(), m.members.end());
       if (may_wait(m)) return m;
@@ -223,7 +229,7 @@ class Joiner {
     if (u1->input == TraceInput::product && u1->x != u2->x) return std::nullopt;
     const int *a = action(t[0]).operands, *b = action(t[1]).operands;
     if (a[1] != b[1] || a[3] != b[3]) return std::nullopt;
-    Match m{{.call = trace_kernel(action(last).dtype, 2, u1->input),
+    Match m{{.call = two_state_kernel(action(last).dtype, u1->input),
              .num_operands = 12,
              .operands = {a[1], a[3], a[0], a[2], b[0], b[2], u1->df, u2->df, u1->x, s[0],
                           s[1], sum},

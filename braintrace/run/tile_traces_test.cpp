@@ -3,6 +3,7 @@
 
 #include "braintrace/array/array.h"
 #include "braintrace/array/rng.h"
+#include "braintrace/run/fused_sum.h"
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/run/tile_compile_impl.h"
 
@@ -12,7 +13,7 @@ using namespace braintrace;
 
 namespace {
 
-constexpr std::int64_t kRows = 3, kColumns = 205;
+constexpr std::int64_t kRows = 7, kColumns = 205;  // rows: four at once, then single ones
 
 TileInput rows(DType t) { return {t, {kColumns, 1}}; }
 TileInput repeated_row(DType t) { return {t, {0, 1}}; }
@@ -153,6 +154,7 @@ TEST_CASE("the update of a trace and its sum are one action with the bits of man
     const TileSpec f32 = one_state(DType::f32, constant_df);
     CHECK(compile_tile(f32).actions.size() == (constant_df ? 2 : 1));
     CHECK(compile_tile(f32).traces.size() == 1);
+    CHECK(compile_tile(f32).by_rows == !constant_df);
     check<float>(f32, 1, 0);
     check<double>(one_state(DType::f64, constant_df), 1, 0);
   }
@@ -199,9 +201,86 @@ TEST_CASE("the trace of a single sample is one action with the bits of many") {
       const TileSpec spec = single_sample(DType::f32, constant_df, turned);
       CHECK(compile_tile(spec).actions.size() == (constant_df ? 2 : 1));
       CHECK(compile_tile(spec).traces.size() == 1);
+      CHECK(compile_tile(spec).by_rows == !constant_df);
       check<float>(spec, 1, 0);
       check<double>(single_sample(DType::f64, constant_df, turned), 1, 0);
     }
+}
+
+TEST_CASE("a trace with other coefficients in every row is updated row by row") {
+  for (const std::size_t changing : {1, 2, 4}) {  // d, df, s
+    CAPTURE(changing);
+    TileSpec spec = one_state(DType::f32, false);
+    spec.inputs[changing] = rows(DType::f32);
+    CHECK(compile_tile(spec).traces.size() == 1);
+    CHECK_FALSE(compile_tile(spec).by_rows);
+    check<float>(spec, 1, 0);
+  }
+}
+
+TEST_CASE("d and e of a trace may stand in either order") {
+  TileSpec spec = one_state(DType::f32, false);
+  std::swap(spec.steps[0].operands[0], spec.steps[0].operands[1]);
+  CHECK(compile_tile(spec).by_rows);
+  check<float>(spec, 1, 0);
+}
+
+TEST_CASE("a trace that reads another one runs behind it") {
+  const DType t = DType::f32;
+  TileSpec spec = one_state(t, false);  // then e'' = d e' + df x into memory of its own
+  spec.inputs.push_back(rows(t));
+  spec.inputs.push_back(rows(t));
+  for (TileStep& s : spec.steps)
+    for (int& v : s.operands) v += v > 5 ? 2 : 0;
+  spec.steps.insert(spec.steps.end(), {{MicroOp::mul, t, {1, 10}},
+                                       {MicroOp::mul, t, {3, 2}},
+                                       {MicroOp::add, t, {13, 14}},
+                                       {MicroOp::mul, t, {4, 13}},
+                                       {MicroOp::add, t, {6, 16}}});
+  const Ints packed{kColumns, 1};
+  spec.outputs = {{10, packed, 0}, {12, packed, 5}, {15, packed, 7}, {17, packed, 6}};
+  CHECK(compile_tile(spec).traces.size() == 2);
+  CHECK(compile_tile(spec).by_rows);
+  check<float>(spec, 1, 0);
+}
+
+TEST_CASE("rows of all samples at once give the bits of one sample after the other") {
+  constexpr std::int64_t kSamples = 3;
+  const TileSpec one = one_state(DType::f32, false);
+  // e, d, df, x, s of every sample; the last add is that of the sum.
+  FusedSumSpec spec{.chain = one, .num_lead = 1, .summed = {9}};
+  spec.chain.loop = {kSamples, kRows, kColumns};
+  spec.chain.inputs.pop_back();
+  spec.chain.steps.pop_back();
+  spec.chain.outputs.pop_back();
+  for (TileStep& s : spec.chain.steps)
+    for (int& v : s.operands) v -= v > 5 ? 1 : 0;
+  spec.chain.outputs[0].value = 7;
+  spec.summed = {8};
+  const std::int64_t sizes[] = {kRows * kColumns, kColumns, kColumns, kRows, kColumns};
+  std::vector<std::vector<float>> memory;
+  for (std::size_t i = 0; i < 5; ++i) {
+    TileInput& input = spec.chain.inputs[i];
+    input.strides.insert(input.strides.begin(), sizes[i]);
+    memory.push_back(drawn<float>(static_cast<std::size_t>(kSamples * sizes[i]), i));
+  }
+  spec.chain.outputs[0].strides = spec.chain.inputs[0].strides;
+  std::vector<std::vector<float>> want = memory;
+  std::vector<float> sum(kRows * kColumns), want_sum(kRows * kColumns);
+  ThreadPool pool(1);
+  for (std::int64_t b = 0; b < kSamples; ++b) {
+    std::vector<const void*> in;
+    for (std::size_t i = 0; i < 5; ++i) in.push_back(want[i].data() + b * sizes[i]);
+    in.push_back(want_sum.data());
+    const std::vector<void*> out{want[0].data() + b * sizes[0], want_sum.data()};
+    TileProgram(one).run(in, out, pool);
+  }
+  const std::vector<const void*> in{memory[0].data(), memory[1].data(), memory[2].data(),
+                                    memory[3].data(), memory[4].data()};
+  const std::vector<void*> out{memory[0].data(), sum.data()};
+  FusedSum(spec).run(in, out, pool);
+  CHECK((memory[0] == want[0]));
+  CHECK((sum == want_sum));
 }
 
 TEST_CASE("a product somebody else reads is not taken into the update of a trace") {

@@ -25,10 +25,7 @@ const T* operand(const void* const* in, int i) {
 // Traces are larger than caches and are walked through once: what comes next is asked
 // for early. Beyond the end nothing is fetched.
 constexpr std::size_t kAheadBytes = 2048;
-template <class T>
-HWY_INLINE void fetch_ahead(const T* e) {
-  __builtin_prefetch(reinterpret_cast<const char*>(e) + kAheadBytes, 1);
-}
+HWY_INLINE void fetch_ahead(const void* e) { __builtin_prefetch(e, 1); }
 
 // u at position i.
 template <class T, TraceInput input>
@@ -56,53 +53,58 @@ HWY_INLINE void for_all(std::size_t n, const F& at) {
   for (; i < n; ++i) at(one, i);
 }
 
-template <class T, TraceInput input>
-void one_state(const void* const* in, void* const* out, std::size_t n) {
-  const T *e = operand<T>(in, 0), *m = operand<T>(in, 1);
-  const Added<T, input> u(in, 2, 3);
-  const T *s = operand<T>(in, 4), *sum = operand<T>(in, 5);
+// Numbers of R rows.
+template <class T, int R>
+struct Numbers {
+  T at[R];
+  Numbers(const T* from, std::int64_t step) {
+    for (int r = 0; r < R; ++r) at[r] = from[r * step];
+  }
+};
+
+// R rows of one state. Pointers are copied first: vector stores may alias anything.
+template <class T, TraceForm form, TraceInput input, int R>
+HWY_INLINE void one_state(const void* const* in, void* const* out, std::size_t n,
+                          const TraceRows& rows) {
+  constexpr bool product = input == TraceInput::product;
+  constexpr bool added = form == TraceForm::added, driven = form == TraceForm::driven;
+  const std::int64_t row = rows.elements;
+  const T *e = operand<T>(in, 0), *m = operand<T>(in, 1), *s = operand<T>(in, 4);
+  const T *df = operand<T>(in, product ? 2 : 1), *q = operand<T>(in, added ? 4 : 5);
+  const T* sum = operand<T>(in, driven ? 8 : added ? 5 : 0);
+  const Numbers<T, R> x(operand<T>(in, product ? 3 : 2), rows.x);
+  const Numbers<T, R> y(operand<T>(in, added ? 0 : 6), rows.y);
+  const Numbers<T, R> drive(operand<T>(in, driven ? 7 : 0), rows.drive);
   T *next = static_cast<T*>(out[0]), *total = static_cast<T*>(out[1]);
+  const T* ahead =
+      R == 1 ? e + kAheadBytes / sizeof(T) : static_cast<const T*>(rows.ahead);
   for_all<T>(n, [&](auto d, std::size_t i) {
-    fetch_ahead(e + i);
-    const auto t = hn::Mul(hn::LoadU(d, m + i), hn::LoadU(d, e + i));
-    const auto after = hn::Add(u(d, i), t);
-    const auto earned = hn::Add(hn::Mul(hn::LoadU(d, s + i), t), hn::LoadU(d, sum + i));
-    hn::StoreU(after, d, next + i);
-    hn::StoreU(earned, d, total + i);
+    const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
+    const auto d_e = at(m), d_x = at(df), signal = at(s), other = at(q);
+    for (int r = 0; r < R; ++r) {
+      const std::int64_t below = r * row;
+      fetch_ahead(ahead + below + i);
+      auto t = hn::Mul(d_e, at(e + below));
+      if constexpr (driven) t = hn::Add(t, hn::Set(d, drive.at[r]));
+      auto u = hn::Set(d, x.at[r]);
+      if constexpr (product) u = hn::Mul(d_x, u);
+      auto earned = hn::Mul(signal, t);
+      if constexpr (!added) earned = hn::Add(earned, hn::Mul(other, hn::Set(d, y.at[r])));
+      if constexpr (form != TraceForm::single) earned = hn::Add(at(sum + below), earned);
+      hn::StoreU(hn::Add(u, t), d, next + below + i);
+      hn::StoreU(earned, d, total + below + i);
+    }
   });
 }
 
-template <class T, TraceInput input>
-void single_sample(const void* const* in, void* const* out, std::size_t n) {
-  const T *e = operand<T>(in, 0), *m = operand<T>(in, 1);
-  const Added<T, input> u(in, 2, 3);
-  const T *s = operand<T>(in, 4), *q = operand<T>(in, 5);
-  const T y = *operand<T>(in, 6);
-  T *next = static_cast<T*>(out[0]), *total = static_cast<T*>(out[1]);
-  for_all<T>(n, [&](auto d, std::size_t i) {
-    const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
-    const auto t = hn::Mul(at(m), at(e));
-    const auto after = hn::Add(u(d, i), t);
-    const auto earned = hn::Add(hn::Mul(at(s), t), hn::Mul(at(q), hn::Set(d, y)));
-    hn::StoreU(after, d, next + i);
-    hn::StoreU(earned, d, total + i);
-  });
+template <class T, TraceForm form, TraceInput input>
+void one_row(const void* const* in, void* const* out, std::size_t n) {
+  one_state<T, form, input, 1>(in, out, n, {});
 }
-
-template <class T, TraceInput input>
-void driven_state(const void* const* in, void* const* out, std::size_t n) {
-  const T *e = operand<T>(in, 0), *m = operand<T>(in, 1);
-  const T r = *operand<T>(in, 2), y = *operand<T>(in, 7);
-  const Added<T, input> u(in, 3, 4);
-  const T *s = operand<T>(in, 5), *c = operand<T>(in, 6), *sum = operand<T>(in, 8);
-  T *next = static_cast<T*>(out[0]), *total = static_cast<T*>(out[1]);
-  for_all<T>(n, [&](auto d, std::size_t i) {
-    const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
-    const auto t = hn::Add(hn::Mul(at(m), at(e)), hn::Set(d, r));
-    const auto earned = hn::Add(hn::Mul(at(s), t), hn::Mul(at(c), hn::Set(d, y)));
-    hn::StoreU(hn::Add(u(d, i), t), d, next + i);
-    hn::StoreU(hn::Add(at(sum), earned), d, total + i);
-  });
+template <class T, TraceForm form, TraceInput input>
+void several_rows(const void* const* in, void* const* out, std::size_t n,
+                  const TraceRows& rows) {
+  one_state<T, form, input, kTraceRows>(in, out, n, rows);
 }
 
 // All of two states but where the trace itself lies.
@@ -153,7 +155,7 @@ void paired_states(const void* const* in, void* const* out, std::size_t n) {
   const float* from = operand<float>(in, 0);
   auto* to = static_cast<float*>(out[0]);
   for_all<float>(n, [&](auto d, std::size_t i) {
-    fetch_ahead(from + 2 * i);
+    fetch_ahead(from + 2 * i + kAheadBytes / sizeof(float));
     hn::Vec<decltype(d)> e1, e2;
     hn::LoadInterleaved2(d, from + 2 * i, e1, e2);
     terms.step(d, i, e1, e2);
@@ -161,37 +163,48 @@ void paired_states(const void* const* in, void* const* out, std::size_t n) {
   });
 }
 
-template <class T, TraceInput input>
-TraceKernel of_states(int states) {
-  return states == 1 ? one_state<T, input> : two_states<T, input>;
+// Calls `f` with a type, a form and what is added as template arguments.
+template <class T, class F>
+auto with_form(TraceForm form, TraceInput input, const F& f) {
+  const bool product = input == TraceInput::product;
+  switch (form) {
+    case TraceForm::added:
+      return product ? f.template operator()<T, TraceForm::added, TraceInput::product>()
+                     : f.template operator()<T, TraceForm::added, TraceInput::number>();
+    case TraceForm::single:
+      return product ? f.template operator()<T, TraceForm::single, TraceInput::product>()
+                     : f.template operator()<T, TraceForm::single, TraceInput::number>();
+    default:
+      return product ? f.template operator()<T, TraceForm::driven, TraceInput::product>()
+                     : f.template operator()<T, TraceForm::driven, TraceInput::number>();
+  }
 }
-template <TraceInput input>
-TraceKernel of_type(DType dtype, int states) {
-  return dtype == DType::f32 ? of_states<float, input>(states)
-                             : of_states<double, input>(states);
+template <class F>
+auto with_kind(const TraceKind& k, const F& f) {
+  return k.dtype == DType::f32 ? with_form<float>(k.form, k.input, f)
+                               : with_form<double>(k.form, k.input, f);
+}
+
+template <class T>
+TraceKernel two_states_of(TraceInput input) {
+  return input == TraceInput::product ? two_states<T, TraceInput::product>
+                                      : two_states<T, TraceInput::number>;
 }
 
 }  // namespace
 
-TraceKernel find_trace_kernel(DType dtype, int states, TraceInput input) {
-  return input == TraceInput::product ? of_type<TraceInput::product>(dtype, states)
-                                      : of_type<TraceInput::number>(dtype, states);
+TraceKernel find_trace_kernel(const TraceKind& kind) {
+  return with_kind(kind, []<class T, TraceForm f, TraceInput i>() -> TraceKernel {
+    return one_row<T, f, i>;
+  });
 }
-TraceKernel find_single_kernel(DType dtype, TraceInput input) {
-  const bool product = input == TraceInput::product;
-  if (dtype == DType::f32)
-    return product ? single_sample<float, TraceInput::product>
-                   : single_sample<float, TraceInput::number>;
-  return product ? single_sample<double, TraceInput::product>
-                 : single_sample<double, TraceInput::number>;
+TraceRowsKernel find_rows_kernel(const TraceKind& kind) {
+  return with_kind(kind, []<class T, TraceForm f, TraceInput i>() -> TraceRowsKernel {
+    return several_rows<T, f, i>;
+  });
 }
-TraceKernel find_driven_kernel(DType dtype, TraceInput input) {
-  const bool product = input == TraceInput::product;
-  if (dtype == DType::f32)
-    return product ? driven_state<float, TraceInput::product>
-                   : driven_state<float, TraceInput::number>;
-  return product ? driven_state<double, TraceInput::product>
-                 : driven_state<double, TraceInput::number>;
+TraceKernel find_two_state_kernel(DType dtype, TraceInput input) {
+  return dtype == DType::f32 ? two_states_of<float>(input) : two_states_of<double>(input);
 }
 TraceKernel find_paired_kernel(TraceInput input) {
   return input == TraceInput::product ? paired_states<TraceInput::product>
@@ -206,20 +219,20 @@ HWY_AFTER_NAMESPACE();
 namespace braintrace {
 
 HWY_EXPORT(find_trace_kernel);
+HWY_EXPORT(find_rows_kernel);
+HWY_EXPORT(find_two_state_kernel);
 HWY_EXPORT(find_paired_kernel);
-HWY_EXPORT(find_driven_kernel);
-HWY_EXPORT(find_single_kernel);
 
-TraceKernel trace_kernel(DType dtype, int states, TraceInput input) {
-  return HWY_DYNAMIC_DISPATCH(find_trace_kernel)(dtype, states, input);
+TraceKernel trace_kernel(const TraceKind& kind) {
+  return HWY_DYNAMIC_DISPATCH(find_trace_kernel)(kind);
 }
 
-TraceKernel single_trace_kernel(DType dtype, TraceInput input) {
-  return HWY_DYNAMIC_DISPATCH(find_single_kernel)(dtype, input);
+TraceRowsKernel trace_rows_kernel(const TraceKind& kind) {
+  return HWY_DYNAMIC_DISPATCH(find_rows_kernel)(kind);
 }
 
-TraceKernel driven_trace_kernel(DType dtype, TraceInput input) {
-  return HWY_DYNAMIC_DISPATCH(find_driven_kernel)(dtype, input);
+TraceKernel two_state_kernel(DType dtype, TraceInput input) {
+  return HWY_DYNAMIC_DISPATCH(find_two_state_kernel)(dtype, input);
 }
 
 TraceKernel paired_trace_kernel(TraceInput input) {
