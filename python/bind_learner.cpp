@@ -3,6 +3,7 @@
 #include "convert.h"
 #include "etrace_options.h"
 #include "py_learner.h"
+#include "quick_methods.h"
 #include "value_object.h"
 #include <fmt/format.h>
 
@@ -52,6 +53,24 @@ py::tuple step_grad(PyLearner& l, PyLoss& loss, double weight, const py::tuple& 
   if (!loss.has_aux) return py::make_tuple(g.loss, std::move(grads));
   return py::make_tuple(g.loss, std::move(grads),
                         unflatten(loss.aux, {g.results.begin(), g.results.end()}));
+}
+
+// Methods with the arguments of a step in a tuple, as _learner.py calls them.
+PyObject* quick_step_grad(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+  if (count != 3 || !PyFloat_CheckExact(given[1]) || !PyTuple_CheckExact(given[2]))
+    return nullptr;
+  auto* learner = held<PyLearner>(self);
+  auto* loss = held<PyLoss>(given[0]);
+  if (learner == nullptr || loss == nullptr) return nullptr;
+  const auto args = py::reinterpret_borrow<py::tuple>(given[2]);
+  return step_grad(*learner, *loss, PyFloat_AS_DOUBLE(given[1]), args).release().ptr();
+}
+
+template <py::object (PyLearner::*method)(const py::tuple&)>
+PyObject* quick_step(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+  auto* learner = held<PyLearner>(self);
+  if (learner == nullptr || count != 1 || !PyTuple_CheckExact(given[0])) return nullptr;
+  return (learner->*method)(py::reinterpret_borrow<py::tuple>(given[0])).release().ptr();
 }
 
 TraceSpace trace_space_of(const std::string& name) {
@@ -248,6 +267,13 @@ void init_learner(py::module_& m) {
   py::class_<PyLearner> c(m, "_Learner");
   def_runs(c);
   def_traces(c);
+}
+
+void init_quick_methods() {
+  const py::handle type = py::type::of<PyLearner>();
+  QuickMethod<quick_step_grad>::stand_before(type, "step_grad");
+  QuickMethod<quick_step<&PyLearner::step>>::stand_before(type, "step");
+  QuickMethod<quick_step<&PyLearner::call>>::stand_before(type, "call");
 }
 
 }  // namespace braintrace::python

@@ -41,5 +41,7 @@ void init_executor(py::module_& m);
 void init_run(py::module_& m);
 // After all others: for every function of the module, its classes and submodules.
 void init_argument_errors(py::handle scope);
+// After that.
+void init_quick_methods();
 
 }  // namespace braintrace::python

@@ -40,4 +40,5 @@ PYBIND11_MODULE(_core, m) {
   bt::init_executor(m);
   bt::init_run(m);
   bt::init_argument_errors(m);
+  bt::init_quick_methods();
 }

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables that notebooks show."""
-from html import escape
-
 from . import _core
+
+
+def escape(text):
+    import html  # only notebooks need it
+    return html.escape(text)
 
 
 def _cell(x):
