@@ -32,7 +32,7 @@ class Compiler {
     for (const TileInput& i : spec.inputs) strides.push_back(i.strides);
     for (const TileOutput& o : spec.outputs) strides.push_back(o.strides);
     for (const Ints& s : strides) BT_INVARIANT(s.size() == spec.loop.size());
-    code_.layout = tile_layout(spec.loop, strides, block);
+    code_.layout = tile_layout(spec.loop, strides, block, spec.steps.size() == 1);
     for (const TileStep& s : spec.steps) steps_.push_back({s.op, s.dtype, s.operands});
     take_in_products();
     order_steps();

@@ -8,8 +8,9 @@ namespace braintrace {
 namespace {
 
 // Rows at least this long are cut by themselves; with an operand that is one number per
-// row, which would have to be spread over the row, already shorter ones.
-constexpr std::int64_t kLongRow = 192, kLongRowOfNumber = 24;
+// row, which would have to be spread over the row, already shorter ones, most of all
+// where only one kernel is called per row.
+constexpr std::int64_t kLongRow = 192, kLongRowOfNumber = 24, kLongRowOfKernel = 4;
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -122,11 +123,12 @@ TileLayout::Run TileLayout::run(std::int64_t index) const {
 }
 
 TileLayout tile_layout(const Shape& loop, const std::vector<Ints>& strides,
-                       std::int64_t block) {
+                       std::int64_t block, bool one_kernel) {
   TileLayout t = merged(loop, strides);
   if (!t.shape.empty()) t.row = t.shape.back();
   if (t.size == 0) return t;
-  const std::int64_t long_row = has_number_per_row(t) ? kLongRowOfNumber : kLongRow;
+  const std::int64_t of_number = one_kernel ? kLongRowOfKernel : kLongRowOfNumber;
+  const std::int64_t long_row = has_number_per_row(t) ? of_number : kLongRow;
   t.inside_rows = t.shape.size() <= 1 || t.row >= std::min(long_row, block);
   if (t.inside_rows) {
     // Even blocks of whole vectors.

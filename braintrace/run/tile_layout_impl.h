@@ -27,9 +27,9 @@ struct TileLayout {
   Run run(std::int64_t index) const;  // positions of a block
 };
 
-// `block` is the wished number of positions per block.
+// `block` is the wished number of positions per block. `one_kernel`: all there is to do.
 TileLayout tile_layout(const Shape& loop, const std::vector<Ints>& strides,
-                       std::int64_t block);
+                       std::int64_t block, bool one_kernel);
 
 // How an operand is reached from the positions of a block.
 enum class Access : std::uint8_t {

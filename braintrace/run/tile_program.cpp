@@ -60,6 +60,8 @@ class ChunkRunner {
     const TileLayout& t = code_.layout;
     TileLayout::Run run = t.run(first);
     place(run.start);
+    if (is_one_kernel() && t.shape.size() == 2 && t.blocks_per_row() == 1)
+      return rows_of_kernel(last - first);
     std::int64_t at = run.start % t.row, index[kMaxAxes] = {};
     std::int64_t rest = run.start / t.row;
     const std::size_t outer = t.shape.empty() ? 0 : t.shape.size() - 1;
@@ -80,6 +82,33 @@ class ChunkRunner {
     }
   }
 
+  bool is_one_kernel() const {
+    return code_.actions.size() == 1 && code_.actions[0].kind == TileAction::kernel &&
+           !code_.actions[0].single;
+  }
+
+  // What a program of one kernel costs per row beside the kernel counts for short rows.
+  void rows_of_kernel(std::int64_t rows) {
+    const TileAction& a = code_.actions[0];
+    const void* in[4];
+    std::int64_t step[4];
+    for (int i = 0; i < 4; ++i) {
+      in[i] = table_[a.operands[i]];
+      step[i] = bytes_between_rows(a.operands[i]);
+    }
+    std::byte* out = table_[a.result];
+    const std::int64_t out_step = bytes_between_rows(a.result);
+    for (; rows > 0; --rows, out += out_step) {
+      a.call(in, out, static_cast<std::size_t>(code_.layout.row));
+      for (int i = 0; i < 4; ++i) in[i] = static_cast<const std::byte*>(in[i]) + step[i];
+    }
+  }
+  std::int64_t bytes_between_rows(int entry) const {
+    for (std::size_t m = 0; m < code_.moving.size(); ++m)
+      if (code_.moving[m].entry == entry) return code_.moves[m];
+    return 0;
+  }
+
   void next_row(std::int64_t* index, std::size_t outer) {
     for (std::size_t a = outer; a-- > 0;) {
       shift(a, 1);
@@ -98,7 +127,8 @@ class ChunkRunner {
 
   void place(std::int64_t start) {
     for (const TilePlace& m : code_.moving) {
-      const std::int64_t at = offset_of(code_.layout, code_.strides(m.entry), start);
+      const std::int64_t at =
+          start == 0 ? 0 : offset_of(code_.layout, code_.strides(m.entry), start);
       std::byte* base =
           code_.is_input(m.entry)
               ? static_cast<std::byte*>(
