@@ -205,7 +205,12 @@ void gemm_packed(const GemmSpec& s, const void* a, const void* packed, void* c,
 double gemm_ns(const GemmSpec& s) {
   const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) *
                        static_cast<double>(s.k) * static_cast<double>(s.batch);
-  return flops / (s.dtype == DType::f32 ? 60.0 : s.dtype == DType::f64 ? 30.0 : 2.0);
+  // Few rows wait for B to come from memory.
+  const double bytes = static_cast<double>(s.n) * static_cast<double>(s.k) *
+                       static_cast<double>(s.b.batch == 0 ? 1 : s.batch) *
+                       static_cast<double>(size_of(s.dtype));
+  const double per_ns = s.dtype == DType::f32 ? 60.0 : s.dtype == DType::f64 ? 30.0 : 2.0;
+  return std::max(flops / per_ns, bytes / 35.0);
 }
 
 }  // namespace braintrace
