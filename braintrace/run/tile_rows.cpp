@@ -104,8 +104,11 @@ void run_trace(const TileCode& code, RowRange rows, std::int64_t count, RowRunne
     for (std::int64_t from = 0; from < size; from += code.layout.block) {
       const auto n = static_cast<std::size_t>(std::min(code.layout.block, size - from));
       t.start(row, from);
-      for (std::int64_t p = 0; p < count; ++p, t.next_position())
+      for (std::int64_t p = 0;;) {
         together == 1 ? t.run(n) : t.run_rows(n, p, p + 1 == count);
+        if (++p == count) break;
+        t.next_position();
+      }
     }
   }
 }
