@@ -37,14 +37,17 @@ struct NumpyType {
   bool exact = false;
 };
 
+// By NumPy's numbers for types: NumPy 2 keeps sizes where pybind11 before 2.12 does not
+// look for them.
 NumpyType dtype_of_numpy(const py::dtype& d) {
+  constexpr int kInt = 5, kFloat = 11, kDouble = 12, kHalf = 23;
   const char kind = d.kind();
-  const py::ssize_t bytes = d.itemsize();
+  const int type = d.num();
   const bool native = d.byteorder() != '>';
-  if (kind == 'f' && bytes <= 8)
-    return {bytes == 8 ? DType::f64 : DType::f32, native && bytes >= 4};
-  if (kind == 'i' || kind == 'u')
-    return {DType::i32, native && kind == 'i' && bytes == 4};
+  if (type == kDouble) return {DType::f64, native};
+  if (type == kFloat) return {DType::f32, native};
+  if (type == kHalf) return {DType::f32, false};
+  if (kind == 'i' || kind == 'u') return {DType::i32, native && type == kInt};
   if (kind == 'b') return {DType::boolean, true};
   return {};
 }
