@@ -1,8 +1,9 @@
 # Compiler, linker and cache settings shared by every target.
 find_program(BT_CCACHE ccache)
 if(BT_CCACHE)
-  # Sloppiness: what ccache needs to serve objects made with a precompiled header.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+  # Sloppiness: what ccache needs to serve objects made with a precompiled header. Depend: it
+  # learns what a file includes from the compiler, not by preprocessing it once more.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
       ${BT_CCACHE})
 endif()

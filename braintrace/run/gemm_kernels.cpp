@@ -179,8 +179,7 @@ std::int64_t turn_panel(const MatrixStrides&, const T*, std::int64_t, std::int64
 }
 #endif
 
-// Rows [from, from + count) of k of columns [0, width) of B as one panel, padded by
-// zeros.
+// `count` k of `width` columns of B as one panel, padded by zeros.
 template <class T>
 void pack_panel(const MatrixStrides& s, const T* b, std::int64_t count,
                 std::int64_t width, T* to) {
@@ -227,7 +226,7 @@ struct Tile {
   Finish<T> f;
 };
 
-// Rows in nearly equal groups of at most kRows.
+// Rows in nearly equal groups.
 std::int64_t group_size(std::int64_t m) {
   const std::int64_t groups = (m + kRows - 1) / kRows;
   return (m + groups - 1) / groups;
@@ -345,17 +344,13 @@ void tile_product(const TileProduct& p, std::byte* scratch) {
   const bool turned = p.a_scratch && p.a_strides.row == 1 && p.a_strides.col != 1 &&
                       p.m > kRows && p.n >= 8 * lanes<T>();
   for (std::int64_t from = 0; from < p.k || from == 0; from += kDepth) {
-    Tile<T> t{p.m,
-              p.n,
-              std::min(kDepth, p.k - from),
-              a + from * p.a_strides.col,
-              p.a_strides.row,
-              p.a_strides.col,
-              group * p.a_strides.row,
-              static_cast<T*>(p.c),
-              p.c_row,
-              {static_cast<T>(p.alpha), static_cast<T>(p.beta), from == 0,
-               static_cast<const T*>(p.bias)}};
+    const MatrixStrides& as = p.a_strides;
+    const Finish<T> f{static_cast<T>(p.alpha), static_cast<T>(p.beta), from == 0,
+                      static_cast<const T*>(p.bias)};
+    Tile<T> t{p.m, p.n, std::min(kDepth, p.k - from)};
+    t.a = a + from * as.col;
+    t.a_row = as.row, t.a_col = as.col, t.a_group = group * as.row;
+    t.c = static_cast<T*>(p.c), t.c_row = p.c_row, t.f = f;
     if (turned) pack_groups(t, reinterpret_cast<T*>(p.a_scratch));
     if (p.packed_panel != 0) {
       cut_of_k(t, p.b_strides, b + from * 2 * lanes<T>(), true, p.packed_panel, panel);
@@ -367,21 +362,17 @@ void tile_product(const TileProduct& p, std::byte* scratch) {
 
 }  // namespace
 
-void gemm_tile_f32(const TileProduct& p, std::byte* scratch) {
-  tile_product<float>(p, scratch);
+void tile_of(DType dtype, const TileProduct& p, std::byte* scratch) {
+  dtype == DType::f32 ? tile_product<float>(p, scratch)
+                      : tile_product<double>(p, scratch);
 }
-void gemm_tile_f64(const TileProduct& p, std::byte* scratch) {
-  tile_product<double>(p, scratch);
+std::int64_t panel_of(DType dtype) {
+  return 2 * (dtype == DType::f32 ? lanes<float>() : lanes<double>());
 }
-std::int64_t gemm_panel_f32() { return 2 * lanes<float>(); }
-std::int64_t gemm_panel_f64() { return 2 * lanes<double>(); }
-
-void gemm_pack_f32(const MatrixStrides& s, const void* b, std::int64_t k,
-                   std::int64_t width, void* to) {
-  pack_panel(s, static_cast<const float*>(b), k, width, static_cast<float*>(to));
-}
-void gemm_pack_f64(const MatrixStrides& s, const void* b, std::int64_t k,
-                   std::int64_t width, void* to) {
+void pack_of(DType dtype, const MatrixStrides& s, const void* b, std::int64_t k,
+             std::int64_t width, void* to) {
+  if (dtype == DType::f32)
+    return pack_panel(s, static_cast<const float*>(b), k, width, static_cast<float*>(to));
   pack_panel(s, static_cast<const double*>(b), k, width, static_cast<double*>(to));
 }
 
@@ -392,27 +383,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace braintrace {
 
-HWY_EXPORT(gemm_tile_f32);
-HWY_EXPORT(gemm_tile_f64);
-HWY_EXPORT(gemm_panel_f32);
-HWY_EXPORT(gemm_panel_f64);
-HWY_EXPORT(gemm_pack_f32);
-HWY_EXPORT(gemm_pack_f64);
+HWY_EXPORT(tile_of);
+HWY_EXPORT(panel_of);
+HWY_EXPORT(pack_of);
 
 void gemm_tile(DType dtype, const TileProduct& p, std::byte* scratch) {
-  if (dtype == DType::f32) return HWY_DYNAMIC_DISPATCH(gemm_tile_f32)(p, scratch);
-  HWY_DYNAMIC_DISPATCH(gemm_tile_f64)(p, scratch);
+  HWY_DYNAMIC_DISPATCH(tile_of)(dtype, p, scratch);
 }
-
-std::int64_t gemm_panel(DType dtype) {
-  if (dtype == DType::f32) return HWY_DYNAMIC_DISPATCH(gemm_panel_f32)();
-  return HWY_DYNAMIC_DISPATCH(gemm_panel_f64)();
-}
-
+std::int64_t gemm_panel(DType dtype) { return HWY_DYNAMIC_DISPATCH(panel_of)(dtype); }
 void gemm_pack(DType dtype, const MatrixStrides& s, const void* b, std::int64_t k,
                std::int64_t width, void* to) {
-  if (dtype == DType::f32) return HWY_DYNAMIC_DISPATCH(gemm_pack_f32)(s, b, k, width, to);
-  HWY_DYNAMIC_DISPATCH(gemm_pack_f64)(s, b, k, width, to);
+  HWY_DYNAMIC_DISPATCH(pack_of)(dtype, s, b, k, width, to);
 }
 
 }  // namespace braintrace
