@@ -92,6 +92,20 @@ function(bt_room name)
   endif()
 endfunction()
 
+# bt_part_of_room(room name files...): these files of a room as a target of their own,
+# bt_<room>_<name>, for flags that the others do not have.
+function(bt_part_of_room room name)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/${room}/ OUTPUT_VARIABLE files)
+  get_target_property(rest bt_${room} SOURCES)
+  list(REMOVE_ITEM rest ${files})
+  set_property(TARGET bt_${room} PROPERTY SOURCES ${rest})
+  add_library(bt_${room}_${name} OBJECT ${files})
+  target_include_directories(bt_${room}_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(bt_${room}_${name} PUBLIC fmt::fmt)
+  bt_unity(bt_${room}_${name})
+  target_sources(braintrace PRIVATE $<TARGET_OBJECTS:bt_${room}_${name}>)
+endfunction()
+
 # What every test finds in its environment: leaks that are not ours to mend.
 set(BT_TEST_ENVIRONMENT "")
 if(BRAINTRACE_SANITIZE MATCHES address)

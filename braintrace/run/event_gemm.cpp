@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
+#include "braintrace/base/divide.h"
 #include "braintrace/run/event_kernels_impl.h"
 #include "braintrace/run/gemm_impl.h"
 #include "braintrace/run/thread_pool.h"
 
 namespace braintrace {
 namespace {
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 const std::byte* past(const void* base, std::int64_t elements, DType dtype) {
   return static_cast<const std::byte*>(base) +

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "braintrace/base/divide.h"
 #include "braintrace/base/error.h"
 #include "braintrace/run/gemm_impl.h"
 #include "braintrace/run/gemm_kernels_impl.h"
@@ -11,8 +12,6 @@
 
 namespace braintrace {
 namespace {
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 const std::byte* past(const void* base, std::int64_t elements, std::size_t size) {
   return static_cast<const std::byte*>(base) + elements * static_cast<std::int64_t>(size);

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "braintrace/base/divide.h"
 #include "braintrace/run/event_gemm.h"
 #include "braintrace/run/gemm_impl.h"
 #include "braintrace/run/plan_program_impl.h"
@@ -18,8 +19,6 @@ constexpr std::int64_t kPartElements = 2048;
 // Rows of a part where products read the whole right factor for each: enough to repay
 // that, few enough that there is a part for every thread.
 constexpr std::int64_t kPartRows = 16, kLeastRows = 4;
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A step of a body: one chain, or a product.
 struct Link {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "braintrace/base/divide.h"
 #include "braintrace/base/error.h"
 #include "braintrace/run/sum_rows.h"
 #include "braintrace/run/thread_pool.h"
@@ -80,8 +81,6 @@ typename Op::Acc reduce_row(const T* x, std::int64_t n) {
   for (; i < n; ++i) acc = Op::join(acc, static_cast<Acc>(x[i]));
   return acc;
 }
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "braintrace/base/divide.h"
 #include "braintrace/run/tile_layout_impl.h"
 
 namespace braintrace {
@@ -11,8 +12,6 @@ namespace {
 // row, which would have to be spread over the row, already shorter ones, most of all
 // where only one kernel is called per row.
 constexpr std::int64_t kLongRow = 192, kLongRowOfNumber = 24, kLongRowOfKernel = 4;
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // The axis joins the one before it when every operand walks over both evenly.
 bool joins(const TileLayout& t, const std::vector<Ints>& strides, std::size_t axis,
