@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/base/divide.h"
 #include "braintrace/base/error.h"
 #include "braintrace/run/pair_kernels.h"
 #include "braintrace/run/thread_pool.h"
@@ -271,17 +272,17 @@ void TileProgram::run(std::span<const void* const> inputs, std::span<void* const
   const std::int64_t per_chunk = std::max<std::int64_t>(1, kChunk / code.layout.block);
   const bool shared = pool.size() > 1 && code.work_ns > kSharedWork;
   if (code.by_rows) {
-    const std::int64_t rows = code.layout.shape[0],
-                       per_tile =
-                           std::max<std::int64_t>(kTraceRows, kChunk / code.layout.row);
+    const std::int64_t rows = code.layout.shape[0];
+    const std::int64_t per_tile =
+        std::max<std::int64_t>(kTraceRows, kChunk / code.layout.row);
     return pool.for_tiles_if(
-        shared, (rows + per_tile - 1) / per_tile, [&](std::int64_t i, int) {
+        shared, divided_up(rows, per_tile), [&](std::int64_t i, int) {
           run_rows(code, {i * per_tile, std::min(rows, (i + 1) * per_tile)}, {}, inputs,
                    outputs);
         });
   }
   if (!shared) return ChunkRunner(code, p, pool.scratch(0)).run(0, blocks);
-  pool.for_tiles((blocks + per_chunk - 1) / per_chunk, [&](std::int64_t i, int worker) {
+  pool.for_tiles(divided_up(blocks, per_chunk), [&](std::int64_t i, int worker) {
     ChunkRunner(code, p, pool.scratch(worker))
         .run(i * per_chunk, std::min(blocks, (i + 1) * per_chunk));
   });

@@ -13,12 +13,10 @@ constexpr double kWorkOfRows = 0.3;
 // Elements from one row to the next.
 std::int64_t row_step(const TileCode& code, int entry) { return code.strides(entry)[0]; }
 
-bool lies_in_slot(const TileCode& code, int entry) { return entry >= code.slot_entry(0); }
-
 // Operands in the order of trace_kernels.h.
 bool prepare(const TileCode& code, TileTrace& t) {
   if (!t.kind) return false;
-  const auto in_slot = [&](int entry) { return lies_in_slot(code, entry); };
+  const auto in_slot = [&](int entry) { return entry >= code.slot_entry(0); };
   if (std::any_of(t.operands, t.operands + t.num_operands, in_slot) ||
       std::any_of(t.results, t.results + kTraceResults, in_slot))
     return false;
