@@ -20,7 +20,7 @@ class Train(Case):
         text = self.output("train")
         self.assertIn("It has learned: better than any constant.", text)
         self.assertRegex(text, r"D_RTRL: [\d.]+ kB of traces for 32 samples")
-        self.assertRegex(text, r"[\d.]+k? steps per second")
+        self.assertRegex(text, r"[\d.]+[kMG]? steps per second")
         self.assertNotIn("\x1b", text)  # no colours or moving lines in a file
 
     def test_json_holds_the_curves(self):
