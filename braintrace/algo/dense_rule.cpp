@@ -36,14 +36,19 @@ DenseRule::DenseRule(const RuleContext& context)
     : LearningRule(context), kappa_(context.config().kappa().value_or(0)) {
   const Graph& program = context.graph().module_info.program();
   const auto& relations = context.dense_relations();
-  for (std::size_t r = 0; r < relations.size(); ++r)
+  const bool batched = context.graph().options.batched &&
+                       context.options().prologue == PrologueRule::pull_back;
+  for (std::size_t r = 0; r < relations.size(); ++r) {
+    const HiddenGroup& g = relations[r].group();
+    const bool apart =
+        batched && g.varshape()[0] > 1 && relations[r].keeps_samples_apart();
     for (const WeightVar& w : relations[r].leaves()) {
-      const HiddenGroup& g = relations[r].group();
       Type t = program.type(w.id);
       if (!is_float(t.dtype)) continue;
       t.shape = joined({t.shape, g.varshape(), {g.num_state()}});
-      entries_.push_back({r, w, t});
+      entries_.push_back({r, w, t, apart});
     }
+  }
 }
 
 const RelationWriter& DenseRule::writer(const Entry& e) const {
@@ -93,13 +98,43 @@ Values DenseRule::inputs_of(const StepTerms& t, const Entry& e) const {
   return in;
 }
 
+Value DenseRule::instant_per_sample(const StepTerms& t, const Entry& e,
+                                    const std::optional<Value>& p) const {
+  const RelationWriter& w = writer(e);
+  const Shape group = joined({w.group().varshape(), {w.group().num_state()}});
+  const Shape sample = removed(group, 0);
+  const Shape leaf(e.type.shape.begin(),
+                   e.type.shape.end() - static_cast<std::ptrdiff_t>(group.size()));
+  const auto of_leaf = [&](const Values& operands) {
+    const LeafGradients g = w.pull_back(t.values(), operands, PrologueRule::pull_back);
+    const auto own = g.find(leaf_name(e.leaf));
+    return Values{own == g.end() ? zeros_of({e.type.dtype, leaf}) : own->second};
+  };
+  const auto of_samples = [&](const Values& unit) {
+    Value ct = broadcast_to(unit[0], group);
+    if (p) ct = times_blocks_transposed(*p, ct);
+    const Value ct_y = w.back_to_y(t.values(), ct);
+    return on_lanes(w.weight_gradient_per_sample(t.values(), ct_y), of_leaf);
+  };
+  const Values rows = on_lanes({unit_vectors({e.type.dtype, sample})}, of_samples);
+  // (*sample, samples, *leaf) -> (*leaf, samples, *sample)
+  const auto inner = static_cast<std::int64_t>(sample.size());
+  Ints order = iota_ints(static_cast<std::int64_t>(leaf.size()));
+  for (std::int64_t& a : order) a += inner + 1;
+  order.push_back(inner);
+  for (std::int64_t a = 0; a < inner; ++a) order.push_back(a);
+  return transpose(reshape(rows[0], joined({sample, {group[0]}, leaf})), order);
+}
+
 Value DenseRule::instant(const StepTerms& t, const Entry& e) const {
+  if (e.apart) return instant_per_sample(t, e, {});
   const Values in = inputs_of(t, e);
   return sensitivities(writer(e).leaf_program(e.leaf), in, in.size() - 1)[0];
 }
 
 Value DenseRule::instant_led_on(const StepTerms& t, const Entry& e,
                                 const Value& p) const {
+  if (e.apart) return instant_per_sample(t, e, p);
   const Graph program = writer(e).leaf_program(e.leaf);
   const auto builder = Builder::create();
   const Value led = builder->input(p.type());
@@ -200,8 +235,8 @@ bool DenseRule::rolls_to_exit() const {
   std::int64_t traces = 0;
   for (const Entry& e : entries_) {
     const HiddenGroup& g = writer(e).group();
-    between[e.relation] =
-        writer(e).y_type().size() * num_elements(g.varshape()) * g.num_state();
+    between[e.relation] = writer(e).y_type().size() * num_elements(g.varshape()) *
+                          g.num_state() / (e.apart ? g.varshape()[0] : 1);
     traces += e.type.size();
   }
   std::int64_t total = 0;

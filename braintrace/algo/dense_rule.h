@@ -44,7 +44,8 @@ class DenseRule : public LearningRule {
   struct Entry {
     std::size_t relation;  // in context.dense_relations()
     WeightVar leaf;
-    Type type;  // of E, as computed
+    Type type;   // of E, as computed
+    bool apart;  // no sample (axis 0 of the group) moves another
   };
   bool filtered() const { return kappa_ > 0; }
   const RelationWriter& writer(const Entry& e) const;
@@ -52,6 +53,10 @@ class DenseRule : public LearningRule {
   Value instant(const StepTerms& t, const Entry& e) const;
   // P times it, P (*varshape, S, S): the product is taken before the sensitivity grows.
   Value instant_led_on(const StepTerms& t, const Entry& e, const Value& p) const;
+  // Either, where samples are apart: one lane per entry of a sample instead of one per
+  // entry of the group, and nothing is summed over samples.
+  Value instant_per_sample(const StepTerms& t, const Entry& e,
+                           const std::optional<Value>& p) const;
   // R E; nullopt: nothing is carried.
   std::optional<Value> carried(StepTerms& t, const Entry& e, const Value& eps) const;
   void contract(LeafGradients& out, const GroupSignals& signals, const Entry& e,

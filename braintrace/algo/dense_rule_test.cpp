@@ -112,6 +112,64 @@ TEST_CASE(
   CHECK(relative_distance(t.online(D_RTRL{}), batch) < tol::f64_golden);
 }
 
+TEST_CASE("samples that move each other keep their whole sensitivity") {
+  struct Centred : Module {
+    ParamState first, second;
+    HiddenState h;
+    bool centres;
+    explicit Centred(bool c)
+        : first({3, 4}, constant_init(0.1)),
+          second({4, 4}, constant_init(0.1)),
+          h({4}, constant_init(0.5)),
+          centres(c) {
+      add("first", first);
+      add("second", second);
+      add("h", h);
+    }
+    Value update(Value x) override {
+      Value y = matmul(x, first.value());
+      if (centres) y = y - mean(y, {.axes = {0}, .keepdims = true});
+      h.set(tanh(matmul(tanh(y), second.value()) + 0.9 * h.value()));
+      return h.value();
+    }
+  };
+  const Array xs = random_normal(rng_key(1), {5, 3, 3}, DType::f64);
+  const Array ys = random_normal(rng_key(2), {5, 3, 4}, DType::f64);
+  StateDict last;
+  for (const bool centres : {false, true}) {
+    CAPTURE(centres);
+    const auto set = [](Centred& m) {
+      m.first.store(0, random_normal(rng_key(5), {3, 4}, DType::f64));
+      m.second.store(0, random_normal(rng_key(6), {4, 4}, DType::f64));
+    };
+    Centred m(centres), judge(centres);
+    Learner l = compile(m, D_RTRL{}, zeros({3, 3}, DType::f64),
+                        {.batch_size = 3, .dtype = DType::f64});
+    set(m);
+    CHECK(verdict_of(l.graph(), "first") == Verdict::dense);
+    init_all_states(judge, {.batch_size = 3, .dtype = DType::f64});
+    set(judge);
+    const StateDict want =
+        bptt(judge, steps_of(xs), [&](std::size_t t, const Values& y) {
+          return sum(square(y[0] - Value(row(ys, static_cast<std::int64_t>(t)))));
+        }).grads;
+    for (const std::int64_t window : {1, 2}) {
+      l.reset_state(3);
+      m.h.store(0, full({3, 4}, 0.5, DType::f64));
+      const StateDict got = l.etrace_grad(xs, ys,
+                                          [&](const Value& x, const Value& y) {
+                                            return sum(square(l(x) - y));
+                                          },
+                                          {.window = window, .reduction = Reduction::sum})
+                                .grads;
+      for (const char* leaf : {"first", "second"})
+        CHECK(relative_distance(got, want, leaf) < tol::f64_golden);
+    }
+    if (centres) CHECK(relative_distance(want, last, "first") > 1e-3);
+    last = want;
+  }
+}
+
 TEST_CASE("dense traces go through windows of any length") {
   const D_RTRL rule{.vjp_method = VjpMethod::multi_step};
   const OnlineTrial t = gru_trial(6);

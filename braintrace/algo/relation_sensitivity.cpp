@@ -4,6 +4,7 @@
 #include <set>
 
 #include "braintrace/algo/relation_writer.h"
+#include "braintrace/etrace/position_flow.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/ir/subgraph.h"
 #include "braintrace/ops/calculus.h"
@@ -73,6 +74,40 @@ Graph RelationWriter::leaf_program(const WeightVar& leaf) const {
   tail_in.push_back(y);
   const std::vector<Value> members = inline_graph(relation_.tails[tail_], tail_in);
   return builder->finish(std::vector{group_.concat_hidden(members)});
+}
+
+Value RelationWriter::back_to_y(const StepValues& v, const Value& ct) const {
+  const Graph& tail = relation_.tails[tail_];
+  Values in;
+  for (ValueId id : relation_.tail_constants[tail_]) in.push_back(v.at(id));
+  in.push_back(v.at(relation_.y));
+  const auto builder = Builder::create();
+  Values written;
+  for (const Type& t : tail.input_types()) written.push_back(builder->input(t));
+  const Graph to_group =
+      builder->finish(std::vector{group_.concat_hidden(inline_graph(tail, written))});
+  std::vector<bool> active(in.size(), false);
+  active.back() = true;
+  const std::vector<Tangent> cts = {ct};
+  return materialize(vjp_values(to_group, active, in, cts).cotangents.back(), y_type());
+}
+
+bool RelationWriter::keeps_samples_apart() const {
+  const std::int64_t samples = group_.varshape()[0];
+  if (y_type().rank() == 0 || y_type().shape[0] != samples || crosses_while())
+    return false;
+  const GraphIndex tail(relation_.tails[tail_]);
+  const Influence reached =
+      influence_of(tail, std::vector{tail.graph().inputs().back()}, {samples},
+                   {.cross_etp = true, .cross_products = true});
+  if (!reached.cuts.empty()) return false;
+  const auto outs = tail.graph().outputs();
+  return std::all_of(outs.begin(), outs.end(), [&](ValueId v) {
+    const auto at = reached.reached.find(v);
+    if (at == reached.reached.end()) return true;
+    const Alignment& a = at->second;
+    return !a.flat && !a.axes.empty() && a.axes[0] == 0;
+  });
 }
 
 // An op with data sees one sample at a time. Otherwise (a weight without data, samples

@@ -82,6 +82,10 @@ class RelationWriter {
   // and of the results.
   std::vector<Value> weight_gradient_per_sample(const StepValues& v,
                                                 const Value& ct) const;
+  // The cotangent of y for a group-shaped one, through the whole tail.
+  Value back_to_y(const StepValues& v, const Value& ct) const;
+  // Samples lie on axis 0 of y and of the group, and none moves another on the way.
+  bool keeps_samples_apart() const;
   // (values of reads(), one leaf) -> (*varshape, num_state): how a parameter moves the
   // group, through prologue, op and the whole tail.
   Graph leaf_program(const WeightVar& leaf) const;
