@@ -5,6 +5,7 @@
 #include "braintrace/passes/dce.h"
 #include "braintrace/passes/fuse_gates.h"
 #include "braintrace/passes/hoist_accumulators.h"
+#include "braintrace/passes/join_sums.h"
 #include "braintrace/passes/narrow_uniform.h"
 #include "braintrace/passes/outer_products.h"
 #include "braintrace/passes/reuse_loop_values.h"
@@ -33,6 +34,8 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   h = run("contract_sums", contract_sums, h);
   h = run("spread_vectors", spread_vectors, h);
   h = run("outer_products", outer_products, h);
+  h = run(
+      "join_sums", [](const Graph& x) { return join_sums(x); }, h);
   h = run("dce", dce, h);
   h = run(
       "fuse_gates", [](const Graph& x) { return fuse_gates(x); }, h);

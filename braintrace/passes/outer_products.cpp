@@ -6,6 +6,7 @@
 #include "braintrace/ops/ops.h"
 #include "braintrace/passes/lowered_impl.h"
 #include "braintrace/passes/rewrite.h"
+#include "braintrace/passes/spread_product_impl.h"
 
 namespace braintrace {
 namespace {
@@ -44,28 +45,34 @@ std::optional<OuterProduct> outer_product_behind(const LoweredGraph& lowered,
   return product;
 }
 
-// One operand where its axes are read; size 1 for all others. `first_free`: the axis of
-// the product that its free ones start at.
-Value placed(const Value& v, const Ints& batch, const Ints& contract,
-             std::int64_t first_free, const Ints& axes, std::int64_t rank) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> moves;  // read at, own axis
-  std::int64_t free = first_free;
-  for (std::int64_t a = 0; a < v.rank(); ++a) {
-    if (contains(contract, a)) continue;
-    const auto shared = std::find(batch.begin(), batch.end(), a);
-    const std::int64_t product_axis =
-        shared == batch.end() ? free++
-                              : static_cast<std::int64_t>(shared - batch.begin());
-    moves.emplace_back(axes[static_cast<std::size_t>(product_axis)], a);
+bool is_stretched(const LoweredGraph& lowered, ValueId v) {
+  const Node* n = lowered.producer(v);
+  if (!n || !std::holds_alternative<lowering::Broadcast>(lowered.lowering(*n)))
+    return false;
+  const Graph& g = lowered.graph();
+  return g.type(n->inputs[0]).size() < g.type(v).size();
+}
+
+// A multiplication of two stretched values that is read under other axes only.
+struct ReadElsewhere {
+  const Node* product = nullptr;
+  std::vector<const Node*> views;  // from the product to the reader
+};
+std::optional<ReadElsewhere> stretched_product_behind(const LoweredGraph& lowered,
+                                                      const Node& n) {
+  ReadElsewhere found{&n, {}};
+  while (found.product && view_axes(lowered, *found.product)) {
+    const ValueId before = found.product->inputs[0];
+    found.views.insert(found.views.begin(), found.product);
+    if (lowered.uses(before) != 1) return std::nullopt;
+    found.product = lowered.producer(before);
   }
-  std::sort(moves.begin(), moves.end());
-  Ints order = contract;
-  Shape shape(static_cast<std::size_t>(rank), 1);
-  for (const auto& [at, own] : moves) {
-    order.push_back(own);
-    if (at >= 0) shape[static_cast<std::size_t>(at)] = v.dim(own);
-  }
-  return reshape(transpose(v, order), shape);
+  const Node* p = found.product;
+  if (found.views.empty() || !p || !is_micro(lowered.lowering(*p), MicroOp::mul) ||
+      !is_float(lowered.graph().type(p->outputs[0]).dtype) ||
+      !is_stretched(lowered, p->inputs[0]) || !is_stretched(lowered, p->inputs[1]))
+    return std::nullopt;
+  return found;
 }
 
 }  // namespace
@@ -73,22 +80,26 @@ Value placed(const Value& v, const Ints& batch, const Ints& contract,
 Graph outer_products(const Graph& g) {
   const LoweredGraph lowered(g);
   RewriteRules rules{.sub_graph = outer_products};
-  rules.old_node = [&](Builder&, std::size_t i, std::span<const Value> env) -> Rewrite {
+  rules.old_node = [&](Builder& b, std::size_t i, std::span<const Value> env) -> Rewrite {
     const Node& n = g.nodes()[i];
+    if (const auto stretched = stretched_product_behind(lowered, n)) {
+      Values in;
+      for (ValueId v : stretched->product->inputs) in.push_back(env[v.index]);
+      for (const Node* view : stretched->views)
+        for (Value& v : in)
+          v = b.record(*view->op, std::vector{v}, view->attrs, view->loc)[0];
+      return Values{in[0] * in[1]};
+    }
     const auto product = outer_product_behind(lowered, n);
     if (!product) return std::nullopt;
     const lowering::Gemm& gemm = *product->gemm;
-    const Value l = env[product->node->inputs[0].index];
-    const Value r = env[product->node->inputs[1].index];
     const Shape& shape = g.type(n.outputs[0]).shape;
-    const auto rank = static_cast<std::int64_t>(shape.size());
-    const auto num_batch = static_cast<std::int64_t>(gemm.lhs_batch.size());
-    const std::int64_t num_left =
-        l.rank() - num_batch - static_cast<std::int64_t>(gemm.lhs_contract.size());
-    const Value y =
-        placed(l, gemm.lhs_batch, gemm.lhs_contract, num_batch, product->axes, rank) *
-        placed(r, gemm.rhs_batch, gemm.rhs_contract, num_batch + num_left, product->axes,
-               rank);
+    const Ints dropped(gemm.lhs_contract.size(), -1);
+    const Value y = spread_product(gemm, env[product->node->inputs[0].index],
+                                   env[product->node->inputs[1].index],
+                                   {.axes = product->axes,
+                                    .contracted = dropped,
+                                    .rank = static_cast<std::int64_t>(shape.size())});
     return {{broadcast_to(y, shape)}};
   };
   return rewrite(g, rules);

@@ -48,6 +48,20 @@ TEST_CASE("products that sum over one element become multiplications") {
   CHECK_FALSE(has_product(checked(g)));
 }
 
+TEST_CASE("a product of stretched values is multiplied under the axes it is read") {
+  const Graph g =
+      outer_written({{DType::f64, {3, 4}}, {DType::f64, {3, 5}}}, [](const Values& in) {
+        const Value y = expand_dims(in[0], 2) * expand_dims(in[1], 1);  // [3,4,5]
+        return Values{tanh(transpose(y, {2, 0, 1}))};
+      });
+  const Graph after = checked(g);
+  const Node& last = after.nodes().back();
+  CHECK(last.op->name == "tanh");
+  CHECK(std::any_of(after.nodes().begin(), after.nodes().end(), [&](const Node& n) {
+    return n.op->name == "mul" && n.outputs[0] == last.inputs[0];
+  }));
+}
+
 TEST_CASE("an outer product takes the axes under which it is read") {
   const Graph g = outer_written({left, right}, [](const Values& in) {
     const Value y = dot_general(in[0], in[1], shared_axis);  // [2,7,5,3,4]
