@@ -28,19 +28,23 @@ double unit_interval(std::uint32_t high, std::uint32_t low) {
 }
 
 template <class F>
-Array fill(Shape shape, DType dtype, F value_at) {
-  if (dtype != DType::f32 && dtype != DType::f64)
-    return fill(std::move(shape), DType::f64, value_at).astype(dtype);
-  Array a = Array::uninitialized(dtype, std::move(shape));
+void fill_with(Array& a, F value_at) {
   const auto draw = [&]<class T>(T* p) {
     for (std::int64_t i = 0, n = a.size(); i < n; ++i)
       p[i] = static_cast<T>(value_at(static_cast<std::uint64_t>(i)));
   };
-  if (dtype == DType::f64)
+  if (a.dtype() == DType::f64)
     draw(a.mutable_data<double>());
   else
     draw(a.mutable_data<float>());
-  return a;
+}
+
+// Other types than f32 and f64 are rounded from f64.
+template <class F>
+Array filled(Shape shape, DType dtype, F fill_it) {
+  Array a = Array::uninitialized(is_float(dtype) ? dtype : DType::f64, std::move(shape));
+  fill_it(a);
+  return a.dtype() == dtype ? a : a.astype(dtype);
 }
 
 }  // namespace
@@ -60,17 +64,24 @@ RngKey fold_in(RngKey key, std::string_view name) {
   return fold_in(key, hash);
 }
 
+void write_key(RngKey key, Array& out) {
+  auto* p = out.mutable_data<std::int32_t>();
+  p[0] = std::bit_cast<std::int32_t>(key.a);
+  p[1] = std::bit_cast<std::int32_t>(key.b);
+}
+
 Array key_array(RngKey key) {
-  return Array::from<std::int32_t>(
-      {2}, {std::bit_cast<std::int32_t>(key.a), std::bit_cast<std::int32_t>(key.b)});
+  Array a = Array::uninitialized(DType::i32, {2});
+  write_key(key, a);
+  return a;
 }
 
 RngKey key_from_array(const Array& key) {
-  BT_REQUIRE(key.dtype() == DType::i32 && key.shape() == Shape{2},
+  BT_REQUIRE(key.dtype() == DType::i32 && key.rank() == 1 && key.size() == 2,
              fmt::format("random key must be i32[2], got {}{}", to_string(key.dtype()),
                          to_string(key.shape())));
-  const Array packed = key.contiguous();
-  const auto* p = packed.data<std::int32_t>();
+  if (!key.is_contiguous()) return key_from_array(key.contiguous());
+  const auto* p = key.data<std::int32_t>();
   return {std::bit_cast<std::uint32_t>(p[0]), std::bit_cast<std::uint32_t>(p[1])};
 }
 
@@ -89,20 +100,28 @@ double normal_at(RngKey key, std::uint64_t counter) {
   return radius * std::cos(2.0 * std::numbers::pi * unit_interval(r.w[2], r.w[3]));
 }
 
-Array random_uniform(RngKey key, Shape shape, double low, double high, DType dtype) {
-  return fill(std::move(shape), dtype, [=](std::uint64_t i) {
+void fill_uniform(RngKey key, double low, double high, Array& out) {
+  const bool narrow = out.dtype() == DType::f32;
+  fill_with(out, [=](std::uint64_t i) {
     const double v = low + (high - low) * uniform_at(key, i);
     // Rounding to float must not reach the open end of the interval.
-    const bool rounds_up =
-        dtype == DType::f32 && static_cast<float>(v) >= high && low < high;
+    const bool rounds_up = narrow && static_cast<float>(v) >= high && low < high;
     return rounds_up ? std::nextafter(static_cast<float>(high), static_cast<float>(low))
                      : v;
   });
 }
 
+void fill_normal(RngKey key, Array& out) {
+  fill_with(out, [=](std::uint64_t i) { return normal_at(key, i); });
+}
+
+Array random_uniform(RngKey key, Shape shape, double low, double high, DType dtype) {
+  return filled(std::move(shape), dtype,
+                [=](Array& a) { fill_uniform(key, low, high, a); });
+}
+
 Array random_normal(RngKey key, Shape shape, DType dtype) {
-  return fill(std::move(shape), dtype,
-              [=](std::uint64_t i) { return normal_at(key, i); });
+  return filled(std::move(shape), dtype, [=](Array& a) { fill_normal(key, a); });
 }
 
 }  // namespace braintrace

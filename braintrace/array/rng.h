@@ -19,6 +19,7 @@ RngKey rng_key(std::uint64_t seed);
 RngKey fold_in(RngKey key, std::uint64_t data);     // an independent key per datum
 RngKey fold_in(RngKey key, std::string_view name);  // e.g. a parameter's path
 Array key_array(RngKey key);                        // i32[2]
+void write_key(RngKey key, Array& out);             // the same into a contiguous one
 RngKey key_from_array(const Array& key);            // UserError unless i32[2]
 
 // Four independent words for one counter.
@@ -32,5 +33,8 @@ double normal_at(RngKey key, std::uint64_t counter);   // mean 0, variance 1
 
 Array random_uniform(RngKey key, Shape shape, double low, double high, DType dtype);
 Array random_normal(RngKey key, Shape shape, DType dtype);
+// The same numbers in an array that is there: f32 or f64, contiguous.
+void fill_uniform(RngKey key, double low, double high, Array& out);
+void fill_normal(RngKey key, Array& out);
 
 }  // namespace braintrace

@@ -22,8 +22,8 @@ std::vector<Type> infer_random_fold_in(std::span<const Type> in, const Attrs&) {
 
 void eval_random_fold_in(const Kernel& k) {
   const std::int32_t data = *k.in[1].data<std::int32_t>();
-  k.out[0] =
-      key_array(fold_in(key_from_array(k.in[0]), std::bit_cast<std::uint32_t>(data)));
+  write_key(fold_in(key_from_array(k.in[0]), std::bit_cast<std::uint32_t>(data)),
+            k.out[0]);
 }
 
 PositionMap positions_random_fold_in(const Signature&) {
