@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimisers.
 #include "convert.h"
+#include "py_learner.h"
 #include "py_module.h"
 #include "reader.h"
 #include "schedules.h"
@@ -113,6 +114,17 @@ py::object update_model_or_values(Optimizer& o, const py::object& target,
   return py::none();
 }
 
+void attach(Optimizer& o, const py::object& target) {
+  if (is_module(target) || !py::hasattr(target, "_learner"))
+    return o.attach(*module_of(target));
+  const py::object compiled = target.attr("_learner");
+  BT_REQUIRE_KIND(!compiled.is_none(), ErrorKind::runtime,
+                  "Optimizer.attach: the learner is not compiled yet; call "
+                  "compile_graph(*example_inputs) first");
+  auto& learner = compiled.cast<PyLearner&>();
+  o.attach(*module_of(learner.model()), learner.learner().threads());
+}
+
 }  // namespace
 
 void init_optimizers(py::module_& m) {
@@ -126,15 +138,14 @@ void init_optimizers(py::module_& m) {
       .def(py::init(&make_optimizer), "rule"_a)
       .def("update", &update_model_or_values, "model_or_params"_a, "grads"_a,
            "Updates a model in place, or returns the new values of a dict of parameters.")
-      .def(
-          "attach",
-          [](Optimizer& o, const py::object& model) { o.attach(*module_of(model)); },
-          "model"_a, py::keep_alive<1, 2>(),
-          "Looks the model's parameters up once, for update(grads) after every step.\n\n"
-          ">>> model, opt = bt.nn.init_all_states(bt.nn.Linear(1, 1)), bt.SGD(lr=0.5)\n"
-          ">>> opt.attach(model)\n"
-          ">>> opt.update({'weight/bias': bt.ones(1)})\n"
-          ">>> model.weight.value['bias'].tolist()\n[-0.5]")
+      .def("attach", &attach, "model_or_learner"_a, py::keep_alive<1, 2>(),
+           "Looks the model's parameters up once, for update(grads) after every step. "
+           "With a\n"
+           "learner instead of its model, updates run on the learner's threads.\n\n"
+           ">>> model, opt = bt.nn.init_all_states(bt.nn.Linear(1, 1)), bt.SGD(lr=0.5)\n"
+           ">>> opt.attach(model)\n"
+           ">>> opt.update({'weight/bias': bt.ones(1)})\n"
+           ">>> model.weight.value['bias'].tolist()\n[-0.5]")
       .def(
           "update", [](Optimizer& o, const StateDict& grads) { o.update(grads); },
           "grads"_a)

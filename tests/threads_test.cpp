@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learners and threads: the number of threads changes no bit, and learners that share
 // nothing may run at the same time. Built with the thread sanitizer too (preset tsan).
+#include <fstream>
 #include <thread>
 
 #include <doctest/doctest.h>
 
 #include "braintrace/nn/nn.h"
+#include "braintrace/run/thread_pool.h"
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 #include "braintrace/train/optimizers.h"
@@ -78,6 +80,48 @@ TEST_CASE("two learners in two threads do not disturb each other") {
     check_same(first, a);
     check_same(second, b);
   }
+}
+
+TEST_CASE("all programs of a learner run on one set of threads") {
+  const auto running = [] {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.rfind("Threads:", 0) == 0) return std::stoi(line.substr(8));
+    return 0;
+  };
+  nn::ValinaRNNCell model(8, 16);
+  Learner l(model, D_RTRL{}, {zeros({4, 8})}, {.batch_size = 4, .threads = 3});
+  const Array xs = ones({7, 4, 8}), ys = zeros({7, 4, 16});
+  const auto learn = [&](std::int64_t window) {
+    l.etrace_grad(xs, ys, [&](const Value& x, const Value& y) { return mse(l(x), y); },
+                  {.window = window});
+  };
+  learn(1);
+  const int with_one_program = running();
+  CHECK(with_one_program >= 3);
+  learn(2);
+  learn(7);
+  CHECK(running() == with_one_program);
+  CHECK(l.threads()->size() == 3);
+}
+
+TEST_CASE("an optimiser that shares a learner's threads moves weights as one without") {
+  const auto moved = [](int threads) {
+    nn::ValinaRNNCell model(8, 256);
+    Learner l(model, D_RTRL{}, {zeros({4, 8})},
+              {.batch_size = 4, .seed = 1, .threads = threads});
+    Optimizer adam(Adam{.lr = 1e-2});
+    adam.attach(model, l.threads());
+    const std::vector<Array> args = {ones({4, 8}), zeros({4, 256})};
+    LossHandle loss = l.trace_loss(
+        [&](const Values& in) {
+          return LossResult{.loss = mse(l(in[0]), in[1]), .results = {}};
+        },
+        args);
+    for (int t = 0; t < 4; ++t) adam.update(*l.step_grad(args, loss).gradients);
+    return state_dict(model);
+  };
+  check_same(moved(1), moved(2));
 }
 
 }  // namespace threads_test

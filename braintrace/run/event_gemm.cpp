@@ -2,6 +2,7 @@
 #include "braintrace/run/event_gemm.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "braintrace/base/divide.h"
 #include "braintrace/run/event_kernels_impl.h"
@@ -16,6 +17,22 @@ const std::byte* past(const void* base, std::int64_t elements, DType dtype) {
          elements * static_cast<std::int64_t>(size_of(dtype));
 }
 
+// Rows of C that repay a copy of each block of B: its rows lie side by side then, aligned
+// to the lines of the cache.
+constexpr std::int64_t kCopyRows = 96;
+
+// The copy's room, behind the lists.
+constexpr std::size_t kListBytes = ThreadPool::kScratchBytes - kEventBlockBytes;
+
+// A block of B, `width` columns apart in `to`.
+void copy_block(const GemmSpec& s, const void* b, std::int64_t k, std::int64_t columns,
+                std::int64_t width, std::byte* to) {
+  for (std::int64_t q = 0; q < k; ++q)
+    std::memcpy(to + q * width * static_cast<std::int64_t>(size_of(s.dtype)),
+                past(b, q * s.b.row, s.dtype),
+                static_cast<std::size_t>(columns) * size_of(s.dtype));
+}
+
 // Lists of some cuts of k, in the scratch of the caller.
 class Lists {
  public:
@@ -23,12 +40,12 @@ class Lists {
 
   // Cuts whose lists fit at once; 0 when not even one does.
   static std::int64_t capacity(std::int64_t m) {
-    return static_cast<std::int64_t>(ThreadPool::kScratchBytes) / bytes(m);
+    return static_cast<std::int64_t>(kListBytes) / bytes(m);
   }
   EventLists of_cut(std::int64_t cut) const {
     std::byte* at = room_ + cut * bytes(m_);
     auto* bits = reinterpret_cast<std::uint64_t*>(at);
-    auto* flag = reinterpret_cast<std::uint8_t*>(at + 8 * kEventWords * m_);
+    auto* flag = reinterpret_cast<std::uint8_t*>(at + 8 * m_);
     return {bits, flag + 1 + m_, flag + 1, flag};
   }
   std::int64_t found(std::int64_t cuts) const {
@@ -40,7 +57,7 @@ class Lists {
 
  private:
   static std::int64_t bytes(std::int64_t m) {
-    return divided_up(m * (8 * kEventWords + 1 + kEventDepth) + 1, 64) * 64;
+    return divided_up(m * (8 + 1 + kEventDepth) + 1, 64) * 64;
   }
   std::int64_t m_;
   std::byte* room_;
@@ -63,7 +80,9 @@ struct AllThreads {
   std::byte* room() const { return pool.scratch(0); }
   template <class F>
   void share(bool many, std::int64_t count, const F& task) const {
-    pool.for_tiles_if(many, count, [&](std::int64_t i, int) { task(i); });
+    pool.for_tiles_if(many, count, [&](std::int64_t i, int worker) {
+      task(i, pool.scratch(worker) + kListBytes);
+    });
   }
   void dense(const GemmSpec& s, const void* a, const void* b, void* c,
              const void* bias) const {
@@ -75,7 +94,7 @@ struct OneThread {
   std::byte* room() const { return scratch; }
   template <class F>
   void share(bool, std::int64_t count, const F& task) const {
-    for (std::int64_t i = 0; i < count; ++i) task(i);
+    for (std::int64_t i = 0; i < count; ++i) task(i, scratch + kListBytes);
   }
   void dense(const GemmSpec& s, const void* a, const void* b, void* c,
              const void* bias) const {
@@ -92,7 +111,7 @@ void run_part(const GemmSpec& s, const void* a, const void* b, void* c, const Te
   const void* left = past(a, from * s.a.col, s.dtype);
   const void* right = past(b, from * s.b.row, s.dtype);
   const bool many = static_cast<double>(s.m * k) > kSharedWork;
-  team.share(many, cuts, [&](std::int64_t i) {
+  team.share(many, cuts, [&](std::int64_t i, std::byte*) {
     const std::int64_t q = i * kEventDepth;
     list_events(s.dtype, s, past(left, q * s.a.col, s.dtype),
                 std::min(kEventDepth, k - q), lists.of_cut(i));
@@ -106,12 +125,13 @@ void run_part(const GemmSpec& s, const void* a, const void* b, void* c, const Te
   }
   const double work = 0.06 * found * static_cast<double>(s.n);
   const Columns columns(s);
-  team.share(work > kSharedWork, columns.tiles, [&](std::int64_t t) {
+  const bool copies = s.m >= kCopyRows;
+  team.share(work > kSharedWork, columns.tiles, [&](std::int64_t t, std::byte* block) {
     const std::int64_t column = t * columns.width;
     EventProduct p{.m = s.m,
                    .columns = std::min(columns.width, s.n - column),
                    .a_strides = s.a,
-                   .b_row = s.b.row,
+                   .b_row = copies ? columns.width : s.b.row,
                    .c_row = s.c.row,
                    .bias = bias == nullptr ? nullptr : past(bias, column, s.dtype),
                    .alpha = s.alpha,
@@ -121,6 +141,10 @@ void run_part(const GemmSpec& s, const void* a, const void* b, void* c, const Te
       const std::int64_t q = i * kEventDepth;
       p.a = past(left, q * s.a.col, s.dtype);
       p.b = past(right, q * s.b.row + column, s.dtype);
+      if (copies) {
+        copy_block(s, p.b, std::min(kEventDepth, k - q), p.columns, columns.width, block);
+        p.b = block;
+      }
       p.first = from == 0 && i == 0;
       add_events(s.dtype, p, lists.of_cut(i));
     }

@@ -53,26 +53,37 @@ HWY_INLINE std::uint64_t nonzero_bits(const T* a, std::int64_t n, bool& ones) {
   return bits;
 }
 
-HWY_INLINE std::uint8_t* note_places(std::uint64_t bits, std::int64_t from,
-                                     std::uint8_t* to) {
+HWY_INLINE std::uint8_t* note_places(std::uint64_t bits, std::uint8_t* to) {
   for (; bits != 0; bits &= bits - 1)
-    *to++ = static_cast<std::uint8_t>(from + std::countr_zero(bits));
+    *to++ = static_cast<std::uint8_t>(std::countr_zero(bits));
   return to;
+}
+
+// Bit j of word i becomes bit i of word j, in ever smaller squares.
+void turn_square(std::uint64_t* words) {
+  std::uint64_t mask = 0x00000000FFFFFFFF;
+  for (int half = 32; half > 0; half /= 2, mask ^= mask << half)
+    for (int block = 0; block < 64; block += 2 * half)
+      for (int i = block; i < block + half; ++i) {
+        const std::uint64_t other = ((words[i] >> half) ^ words[i + half]) & mask;
+        words[i] ^= other << half;
+        words[i + half] ^= other;
+      }
 }
 
 // A lies along its columns: the bits of its rows, from those of its columns.
 template <class T>
 bool turn_bits(const GemmSpec& s, const T* a, std::int64_t k, std::uint64_t* rows) {
+  static_assert(kEventDepth == 64);
   bool ones = true;
-  std::fill_n(rows, kEventWords * s.m, std::uint64_t{0});
-  for (std::int64_t q = 0; q < k; ++q)
-    for (std::int64_t i = 0; i < s.m; i += 64) {
-      const T* at = a + q * s.a.col + i;
-      std::uint64_t bits = nonzero_bits(at, std::min<std::int64_t>(64, s.m - i), ones);
-      std::uint64_t* word = rows + kEventWords * i + q / 64;
-      for (; bits != 0; bits &= bits - 1)
-        word[kEventWords * std::countr_zero(bits)] |= std::uint64_t{1} << (q % 64);
-    }
+  for (std::int64_t i = 0; i < s.m; i += 64) {
+    const std::int64_t count = std::min<std::int64_t>(64, s.m - i);
+    std::uint64_t square[64] = {};
+    for (std::int64_t q = 0; q < k; ++q)
+      square[q] = nonzero_bits(a + q * s.a.col + i, count, ones);
+    turn_square(square);
+    std::copy_n(square, count, rows + i);
+  }
   return ones;
 }
 
@@ -86,12 +97,9 @@ void list(const GemmSpec& s, const T* a, std::int64_t k, const EventLists& out) 
     const std::uint8_t* begin = to;
     const T* row = a + i * s.a.row;
     if (by_columns) {
-      for (std::int64_t w = 0; w < kEventWords; ++w)
-        to = note_places(out.bits[kEventWords * i + w], 64 * w, to);
+      to = note_places(out.bits[i], to);
     } else if (s.a.col == 1) {
-      for (std::int64_t q = 0; q < k; q += 64)
-        to = note_places(nonzero_bits(row + q, std::min<std::int64_t>(64, k - q), ones),
-                         q, to);
+      to = note_places(nonzero_bits(row, k, ones), to);
     } else {
       for (std::int64_t q = 0; q < k; ++q) {
         if (row[q * s.a.col] == T(0)) continue;

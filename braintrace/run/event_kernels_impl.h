@@ -8,17 +8,17 @@
 
 namespace braintrace {
 
-// k is cut here, so that a block of B stays in the first-level cache.
-inline constexpr std::int64_t kEventDepth = 128;
-inline constexpr std::int64_t kEventWords = (kEventDepth + 63) / 64;
-static_assert(kEventDepth < 256);
+// k is cut here, so that a block of B stays in the first-level cache: at most 32 KB.
+inline constexpr std::int64_t kEventDepth = 64;
 // Columns of C one call works on, at most: their sums are registers.
 std::int64_t event_columns(DType dtype);
 inline constexpr std::int64_t kEventVectors = 8;
+// Of a block of B, at most.
+inline constexpr std::size_t kEventBlockBytes = kEventDepth * kEventVectors * 64;
 
 // Places of the nonzeros of one cut of A, row by row without gaps.
 struct EventLists {
-  std::uint64_t* bits;     // kEventWords per row: room to turn A
+  std::uint64_t* bits;     // by row: room to turn A
   std::uint8_t* places;    // at most kEventDepth per row
   std::uint8_t* counts;    // by row
   std::uint8_t* all_ones;  // one flag: there is nothing but zeros and ones

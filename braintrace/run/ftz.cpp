@@ -31,4 +31,8 @@ void set_mode(unsigned long long) {}
 FtzScope::FtzScope() : before_(mode()) { set_mode(before_ | kFlush); }
 FtzScope::~FtzScope() { set_mode(before_); }
 
+unsigned long long float_mode() { return mode(); }
+FloatModeScope::FloatModeScope(unsigned long long m) : before_(mode()) { set_mode(m); }
+FloatModeScope::~FloatModeScope() { set_mode(before_); }
+
 }  // namespace braintrace

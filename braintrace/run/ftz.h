@@ -17,4 +17,18 @@ class FtzScope {
   unsigned long long before_;
 };
 
+// The calling thread's mode, and a thread in that mode while the scope lives: for work
+// that another thread does in the caller's place.
+unsigned long long float_mode();
+class FloatModeScope {
+ public:
+  explicit FloatModeScope(unsigned long long mode);
+  ~FloatModeScope();
+  FloatModeScope(const FloatModeScope&) = delete;
+  FloatModeScope& operator=(const FloatModeScope&) = delete;
+
+ private:
+  unsigned long long before_;
+};
+
 }  // namespace braintrace

@@ -103,6 +103,41 @@ GemmSpec turned(const GemmSpec& s) {
   return t;
 }
 
+// Few columns, and a left factor that lies along its rows' axis: kernels would use a part
+// of each vector. Turned around they are full; the result is turned back, tile by tile.
+constexpr std::int64_t kFewColumns = 12, kTurnedRows = 256;
+bool has_few_columns(const GemmSpec& s, const Operands& o) {
+  return s.n <= kFewColumns && s.m >= 64 && s.a.row == 1 && s.batch == 1 && !o.packed &&
+         o.bias == nullptr;
+}
+
+template <class T>
+void run_turned_tile(const GemmSpec& s, const Operands& o, std::int64_t tile,
+                     std::byte* scratch, T* result) {
+  const std::int64_t row = tile * kTurnedRows, rows = std::min(kTurnedRows, s.m - row);
+  T* c = static_cast<T*>(o.c) + row * s.c.row;
+  if (s.beta != 0)
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < s.n; ++j) result[j * rows + i] = c[i * s.c.row + j];
+  gemm_tile(s.dtype,
+            {.m = s.n,
+             .n = rows,
+             .k = s.k,
+             .a = o.b,
+             .a_strides = {.row = s.b.col, .col = s.b.row},
+             .b = static_cast<const T*>(o.a) + row,
+             .b_strides = {.row = s.a.col, .col = 1},
+             .packed_panel = 0,
+             .c = result,
+             .c_row = rows,
+             .bias = nullptr,
+             .alpha = s.alpha,
+             .beta = s.beta},
+            scratch);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < s.n; ++j) c[i * s.c.row + j] = result[j * rows + i];
+}
+
 void run_tile(const GemmSpec& s, const Operands& o, const Cut& cut, std::int64_t tile,
               std::byte* scratch, std::byte* a_scratch) {
   const std::size_t size = size_of(s.dtype);
@@ -143,6 +178,15 @@ void run(const GemmSpec& s, const Operands& o, ThreadPool& pool) {
   }
   static_assert(kPanelScratch <= kGemmScratch);
   static_assert(kPanelScratch + kGroupScratch <= ThreadPool::kScratchBytes);
+  if (has_few_columns(s, o))
+    return pool.for_tiles_if(
+        shared, divided_up(s.m, kTurnedRows), [&](std::int64_t tile, int worker) {
+          std::byte *room = pool.scratch(worker), *result = room + kPanelScratch;
+          if (s.dtype == DType::f32)
+            run_turned_tile(s, o, tile, room, reinterpret_cast<float*>(result));
+          else
+            run_turned_tile(s, o, tile, room, reinterpret_cast<double*>(result));
+        });
   const Cut cut = cut_of(s);
   pool.for_tiles_if(shared, s.batch * cut.across * cut.down,
                     [&](std::int64_t tile, int worker) {

@@ -15,6 +15,8 @@
 // clang-format on
 #include <hwy/highway.h>
 
+#include "braintrace/run/gemm_panels_impl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace braintrace {
 namespace HWY_NAMESPACE {
@@ -22,20 +24,17 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class T>
-using Full = hn::ScalableTag<T>;
-template <class T>
-std::int64_t lanes() {
-  return static_cast<std::int64_t>(hn::Lanes(Full<T>()));
-}
-
 // Where a kernel finds its part of B: vectors come in pairs (panels).
 template <class T>
 struct Panels {
   const T* b;
-  std::int64_t row;    // from one k to the next
-  std::int64_t panel;  // from one pair of vectors to the next
+  std::int64_t row;         // from one k to the next
+  std::int64_t panel;       // from one pair of vectors to the next
+  std::int64_t width = -1;  // of the only panel, when it is read as far as it goes
 };
+
+// Loads that do not touch what lies behind the end of a row.
+constexpr bool kPartialLoads = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
 // What becomes of the sums.
 template <class T>
@@ -58,8 +57,8 @@ HWY_INLINE V finished(D d, const Finish<T>& f, V sum, const T* c, const T* bias)
   return sum;
 }
 
-// MR rows by NV vectors of C; NV is even.
-template <class T, int MR, int NV>
+// MR rows by NV vectors of C; NV is even. `partial`: of B only b.width columns are there.
+template <class T, int MR, int NV, bool partial = false>
 void micro(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
            const Panels<T>& b, T* c, std::int64_t c_row, const Finish<T>& f) {
   const Full<T> d;
@@ -69,10 +68,17 @@ void micro(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
   for (int i = 0; i < MR; ++i)
     for (int v = 0; v < NV; ++v) sum[i][v] = hn::Zero(d);
   const T* row = b.b;
+  const auto there = [&](int v) {
+    return hn::FirstN(d, static_cast<std::size_t>(std::clamp(b.width - v * n, {}, n)));
+  };
+  const decltype(there(0)) first = there(0), second = there(1);
   for (std::int64_t q = 0; q < k; ++q, row += b.row) {
     V right[NV];
     for (int v = 0; v < NV; ++v)
-      right[v] = hn::LoadU(d, row + (v / 2) * b.panel + (v % 2) * n);
+      if constexpr (partial)
+        right[v] = hn::MaskedLoad(v == 0 ? first : second, d, row + v * n);
+      else
+        right[v] = hn::LoadU(d, row + (v / 2) * b.panel + (v % 2) * n);
     for (int i = 0; i < MR; ++i) {
       const V left = hn::Set(d, a[i * a_row + q * a_col]);
       for (int v = 0; v < NV; ++v) sum[i][v] = hn::MulAdd(left, right[v], sum[i][v]);
@@ -96,10 +102,11 @@ using Micro = void (*)(std::int64_t, const T*, std::int64_t, std::int64_t,
                        const Panels<T>&, T*, std::int64_t, const Finish<T>&);
 
 // One panel wide, for 1 to 6 rows.
-template <class T>
+template <class T, bool partial = false>
 Micro<T> narrow(std::int64_t rows) {
-  constexpr Micro<T> kernels[] = {micro<T, 1, 2>, micro<T, 2, 2>, micro<T, 3, 2>,
-                                  micro<T, 4, 2>, micro<T, 5, 2>, micro<T, 6, 2>};
+  constexpr Micro<T> kernels[] = {micro<T, 1, 2, partial>, micro<T, 2, 2, partial>,
+                                  micro<T, 3, 2, partial>, micro<T, 4, 2, partial>,
+                                  micro<T, 5, 2, partial>, micro<T, 6, 2, partial>};
   return kernels[rows - 1];
 }
 
@@ -115,104 +122,6 @@ template <class T>
 Micro<T> wide(std::int64_t rows) {
   constexpr Micro<T> kernels[] = {micro<T, 1, 8>, micro<T, 2, 4>, micro<T, 3, 4>};
   return kernels[rows - 1];
-}
-
-#if HWY_TARGET != HWY_SCALAR
-// Elements of columns that lie along k, as rows: four k of as many columns as a vector
-// holds (f64: two k of two columns).
-#if HWY_MAX_BYTES >= 32
-using Turned = hn::FixedTag<float, 8>;
-HWY_INLINE hn::Vec<Turned> four_k(const float* b, std::int64_t column) {
-  const hn::Full128<float> half;
-  return hn::Combine(Turned(), hn::LoadU(half, b + 4 * column), hn::LoadU(half, b));
-}
-#else
-using Turned = hn::Full128<float>;
-HWY_INLINE hn::Vec<Turned> four_k(const float* b, std::int64_t) {
-  return hn::LoadU(Turned(), b);
-}
-#endif
-HWY_INLINE void turn(const float* b, std::int64_t column, float* to, std::int64_t row) {
-  const Turned d;
-  const hn::Repartition<double, Turned> d64;
-  const auto x0 = four_k(b, column), x1 = four_k(b + column, column);
-  const auto x2 = four_k(b + 2 * column, column), x3 = four_k(b + 3 * column, column);
-  const auto low01 = hn::BitCast(d64, hn::InterleaveLower(d, x0, x1));
-  const auto low23 = hn::BitCast(d64, hn::InterleaveLower(d, x2, x3));
-  const auto up01 = hn::BitCast(d64, hn::InterleaveUpper(d, x0, x1));
-  const auto up23 = hn::BitCast(d64, hn::InterleaveUpper(d, x2, x3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, low01, low23)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, low01, low23)), d, to + row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, up01, up23)), d, to + 2 * row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, up01, up23)), d, to + 3 * row);
-}
-HWY_INLINE void turn(const double* b, std::int64_t column, double* to, std::int64_t row) {
-  const hn::Full128<double> d;
-  const auto x0 = hn::LoadU(d, b), x1 = hn::LoadU(d, b + column);
-  hn::StoreU(hn::InterleaveLower(d, x0, x1), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, x0, x1), d, to + row);
-}
-
-// A panel of columns that lie along k, padded by zeros. Returns how many k are done.
-template <class T>
-std::int64_t turn_panel(const MatrixStrides& s, const T* b, std::int64_t count,
-                        std::int64_t width, T* to) {
-  constexpr std::int64_t kDown = 16 / sizeof(T);
-  constexpr std::int64_t kAcross =
-      sizeof(T) == 4 ? static_cast<std::int64_t>(hn::MaxLanes(Turned())) : kDown;
-  const std::int64_t n = 2 * lanes<T>(), turned = width / kAcross * kAcross;
-  const std::int64_t done = count / kDown * kDown;
-  for (std::int64_t q = 0; q < done; q += kDown) {
-    for (std::int64_t j = 0; j < turned; j += kAcross)
-      turn(b + q + j * s.col, s.col, to + q * n + j, n);
-    for (std::int64_t i = q; i < q + kDown && turned < n; ++i) {
-      for (std::int64_t j = turned; j < width; ++j) to[i * n + j] = b[i + j * s.col];
-      std::fill(to + i * n + width, to + (i + 1) * n, T(0));
-    }
-  }
-  return done;
-}
-#else
-template <class T>
-std::int64_t turn_panel(const MatrixStrides&, const T*, std::int64_t, std::int64_t, T*) {
-  return 0;
-}
-#endif
-
-// `count` k of `width` columns of B as one panel, padded by zeros.
-template <class T>
-void pack_panel(const MatrixStrides& s, const T* b, std::int64_t count,
-                std::int64_t width, T* to) {
-  const std::int64_t n = 2 * lanes<T>();
-  const Full<T> d;
-  std::int64_t q = 0;
-  if (s.row == 1) q = turn_panel(s, b, count, width, to);
-  for (to += q * n; q < count; ++q, to += n) {
-    const T* row = b + q * s.row;
-    if (width == n && s.col == 1) {
-      hn::StoreU(hn::LoadU(d, row), d, to);
-      hn::StoreU(hn::LoadU(d, row + n / 2), d, to + n / 2);
-      continue;
-    }
-    for (std::int64_t j = 0; j < width; ++j) to[j] = row[j * s.col];
-    for (std::int64_t j = width; j < n; ++j) to[j] = T(0);
-  }
-}
-
-// Several whole panels of rows with unit stride, row by row: as it lies in memory.
-template <class T>
-void pack_panels(const MatrixStrides& s, const T* b, std::int64_t count,
-                 std::int64_t panels, T* to) {
-  const std::int64_t n = 2 * lanes<T>();
-  const Full<T> d;
-  for (std::int64_t q = 0; q < count; ++q, to += n) {
-    const T* row = b + q * s.row;
-    for (std::int64_t p = 0; p < panels; ++p, row += n) {
-      T* panel = to + p * count * n;
-      hn::StoreU(hn::LoadU(d, row), d, panel);
-      hn::StoreU(hn::LoadU(d, row + n / 2), d, panel + n / 2);
-    }
-  }
 }
 
 // A tile: C [m, n] with unit column stride, cut along k by the caller.
@@ -251,7 +160,9 @@ void edge_panel(const Tile<T>& t, const Panels<T>& b, std::int64_t column) {
     const bool reads = !f.first || f.beta != T(0);
     for (std::int64_t r = 0; reads && r < rows; ++r)
       std::copy_n(c + r * t.c_row, width, copy + r * kMax);
-    narrow<T>(rows)(t.k, t.a + i / group * t.a_group, t.a_row, t.a_col, b, copy, kMax, f);
+    const Micro<T> kernel =
+        b.width >= 0 ? narrow<T, kPartialLoads>(rows) : narrow<T>(rows);
+    kernel(t.k, t.a + i / group * t.a_group, t.a_row, t.a_col, b, copy, kMax, f);
     for (std::int64_t r = 0; r < rows; ++r)
       std::copy_n(copy + r * kMax, width, c + r * t.c_row);
   }
@@ -305,8 +216,11 @@ void cut_of_k(const Tile<T>& t, const MatrixStrides& s, const T* b, bool packed,
         pack_panel(s, b + (p + i) * width * s.col, t.k, width, scratch + i * size);
     whole_panels(t, {scratch, width, size}, p * width, panels);
   }
-  if (whole * width == t.n) return;
-  pack_panel(s, b + whole * width * s.col, t.k, t.n - whole * width, scratch);
+  const std::int64_t rest = t.n - whole * width;
+  if (rest == 0) return;
+  if (direct && kPartialLoads && t.m <= kRows)
+    return edge_panel(t, {b + whole * width, s.row, width, rest}, whole * width);
+  pack_panel(s, b + whole * width * s.col, t.k, rest, scratch);
   edge_panel(t, {scratch, width, width}, whole * width);
 }
 
@@ -336,6 +250,7 @@ void pack_groups(Tile<T>& t, T* to) {
 
 template <class T>
 void tile_product(const TileProduct& p, std::byte* scratch) {
+  if (is_dots<T>(p)) return all_dots<T>(p);
   const auto* a = static_cast<const T*>(p.a);
   const auto* b = static_cast<const T*>(p.b);
   T* panel = reinterpret_cast<T*>(scratch);

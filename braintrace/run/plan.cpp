@@ -74,7 +74,7 @@ struct Plan::State {
   plan::Program program;
   plan::Frame frame;
   std::unique_ptr<std::byte, Free> arena;
-  ThreadPool pool;
+  std::shared_ptr<ThreadPool> pool;
   std::vector<int> input_buffers, output_buffers;
   std::vector<int> paired_input;     // by output: the input it is paired with, or -1
   std::vector<Array> packed_inputs;  // copies of strided inputs
@@ -90,7 +90,7 @@ struct Plan::State {
 Plan::State::State(const Graph& g, const PlanOptions& options)
     : graph(optimize_for_run(g)),
       program(plan::make_program(graph, options.in_place)),
-      pool(options.threads > 0 ? options.threads : default_threads()) {
+      pool(options.pool ? options.pool : make_pool(options.threads)) {
   arena.reset(new_block(static_cast<std::size_t>(program.arena_bytes)));
   input_buffers.resize(graph.inputs().size());
   output_buffers.resize(graph.outputs().size());
@@ -98,7 +98,7 @@ Plan::State::State(const Graph& g, const PlanOptions& options)
   spare_outputs.resize(graph.outputs().size());
   paired_input.assign(graph.outputs().size(), -1);
   for (const auto& [i, o] : options.in_place) paired_input[o] = static_cast<int>(i);
-  frame.pool = &pool;
+  frame.pool = pool.get();
   frame.profile = options.profile;
   frame.base.resize(program.buffers.size());
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {

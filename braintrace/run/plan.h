@@ -13,8 +13,12 @@
 
 namespace braintrace {
 
+class ThreadPool;
+
 struct PlanOptions {
   int threads = 0;  // 0: environment BRAINTRACE_THREADS, else all cores
+  // Threads that several plans of one caller share; null: own ones.
+  std::shared_ptr<ThreadPool> pool = {};
   // (input, output) pairs that may share one buffer: states and traces updated in place.
   // The caller gives the input up where nobody else holds it; UserError for a pair of
   // different types or an input or output named twice.

@@ -30,9 +30,10 @@ std::string line(const FusedStep& s, const std::string&) {
 }
 
 std::string line(const GemmStep& s, const std::string&) {
-  return fmt::format("gemm {}x{}x{}{}{}{} ({}, {}) -> {}\n", s.spec.m, s.spec.k, s.spec.n,
+  return fmt::format("gemm {}x{}x{}{}{}{}{} ({}, {}) -> {}\n", s.spec.m, s.spec.k,
+                     s.spec.n,
                      s.spec.batch == 1 ? "" : fmt::format(" times {}", s.spec.batch),
-                     s.bias ? " with bias" : "",
+                     s.bias ? " with bias" : "", s.spec.beta != 0 ? " added" : "",
                      s.packed_b ? " packed"
                      : s.events ? " of events"
                                 : "",

@@ -22,6 +22,32 @@ bool fuses(const Graph& g, const Node& n, const Lowering& l) {
   return tile_supports(e->op, g.type(n.inputs.back()).dtype, g.type(n.outputs[0]).dtype);
 }
 
+// By node: it adds two products that nobody else reads, so that the second can be added
+// where the first lies.
+std::vector<bool> additions_of_products(const Graph& g,
+                                        std::span<const Lowering> lowered) {
+  std::vector<int> reads(g.num_values(), 0);
+  std::vector<bool> is_product(g.num_values(), false);
+  for (std::size_t i = 0; i < g.nodes().size(); ++i) {
+    const Node& n = g.nodes()[i];
+    for (ValueId v : n.inputs) ++reads[v.index];
+    if (std::holds_alternative<lowering::Gemm>(lowered[i]))
+      is_product[n.outputs[0].index] = is_float(g.type(n.outputs[0]).dtype);
+  }
+  for (ValueId v : g.outputs()) ++reads[v.index];
+  std::vector<bool> found(g.nodes().size(), false);
+  for (std::size_t i = 0; i < g.nodes().size(); ++i) {
+    const Node& n = g.nodes()[i];
+    const auto* e = std::get_if<lowering::Elementwise>(&lowered[i]);
+    found[i] = e && e->op == MicroOp::add &&
+               std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
+                 return is_product[v.index] && reads[v.index] == 1 &&
+                        g.type(v) == g.type(n.outputs[0]);
+               });
+  }
+  return found;
+}
+
 // Stages count how often a value has to go through memory. A fused node takes part in
 // the stage of its inputs; what reads it from memory has to wait for the next one. So two
 // fused nodes of one stage have no path between them that leaves the stage.
@@ -35,12 +61,14 @@ class Stages {
         producer_(g.num_values(), -1),
         leaves_(g.nodes().size()),
         is_view_(g.nodes().size()),
-        joins_(g.nodes().size()) {
+        joins_(g.nodes().size()),
+        adds_products_(additions_of_products(g, lowered)) {
     for (std::size_t i = 0; i < g.nodes().size(); ++i) add(i, lowered[i]);
     sink();
   }
 
   bool fused(std::size_t node) const { return fused_[node]; }
+  bool adds_products(std::size_t node) const { return adds_products_[node]; }
   int stage(std::size_t node) const { return stage_[node]; }
   std::int64_t producer(ValueId v) const { return producer_[v.index]; }
 
@@ -50,7 +78,7 @@ class Stages {
 
   void add(std::size_t i, const Lowering& l) {
     const Node& n = g_.nodes()[i];
-    fused_[i] = fuses(g_, n, l);
+    fused_[i] = fuses(g_, n, l) && !adds_products_[i];
     is_view_[i] = is_window(g_, n, l);
     joins_[i] = std::holds_alternative<lowering::Concatenate>(l);
     for (ValueId v : n.outputs) producer_[v.index] = static_cast<std::int64_t>(i);
@@ -156,6 +184,7 @@ class Stages {
   std::vector<std::int64_t> producer_;     // by value: node, or -1
   std::vector<std::set<ValueId>> leaves_;  // by node
   std::vector<bool> is_view_, joins_;      // by node
+  std::vector<bool> adds_products_;        // by node
 };
 
 // A sum over the first `num_lead` axes of a fused value; nullopt when it is better done
@@ -256,6 +285,25 @@ bool is_window(const Graph& g, const Node& n, const Lowering& l) {
          g.type(n.inputs[0]) == g.type(n.outputs[0]);
 }
 
+namespace {
+
+// The last group is an addition: its products leave their own groups.
+void take_in_products(std::vector<Group>& groups, std::vector<std::size_t>& group_of,
+                      const Node& addition, const Stages& s) {
+  std::vector<std::size_t> products;
+  for (ValueId v : addition.inputs)
+    products.push_back(static_cast<std::size_t>(s.producer(v)));
+  std::sort(products.begin(), products.end());
+  for (std::size_t p : products) {
+    groups[group_of[p]].nodes.clear();
+    group_of[p] = groups.size() - 1;
+  }
+  auto& nodes = groups.back().nodes;
+  nodes.insert(nodes.begin(), products.begin(), products.end());
+}
+
+}  // namespace
+
 std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) {
   constexpr std::size_t kMostNodes = 256;  // values of one pass lie in a worker's scratch
   const Stages stages(g, lowered);
@@ -273,6 +321,9 @@ std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) 
     }
     if (!stages.fused(n)) {
       groups.push_back({{n}, false});
+      group_of[n] = groups.size() - 1;
+      if (stages.adds_products(n))
+        take_in_products(groups, group_of, g.nodes()[n], stages);
       continue;
     }
     const Shape& shape = g.type(g.nodes()[n].outputs[0]).shape;
@@ -284,6 +335,7 @@ std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) 
     groups[at->second].nodes.push_back(n);
     group_of[n] = at->second;
   }
+  std::erase_if(groups, [](const Group& group) { return group.nodes.empty(); });
   part_with_sums(groups, g);
   return ordered(std::move(groups), g, stages);
 }

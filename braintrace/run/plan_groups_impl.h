@@ -9,7 +9,8 @@
 
 namespace braintrace::plan {
 
-// Nodes by index, in order. More than one: an element-by-element chain over one shape.
+// Nodes by index, in order. More than one: an element-by-element chain over one shape, or
+// two products and their addition.
 struct Group {
   std::vector<std::size_t> nodes;
   bool fused = false;
@@ -18,8 +19,9 @@ struct Group {
 };
 
 // Element-by-element nodes of one shape go together when no path between them leaves the
-// group; sums of them over leading axes too, when what is summed is large. Groups come in
-// an order that respects all uses and stays close to the program's.
+// group; sums of them over leading axes too, when what is summed is large. Two products
+// that are only added go with their addition. Groups come in an order that respects all
+// uses and stays close to the program's.
 std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered);
 
 // The output is the input under another shape, type or order: no work of its own.

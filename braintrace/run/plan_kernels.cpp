@@ -217,7 +217,18 @@ GemmOperand Planner::gemm_operand(Scope& s, const View& v, const Ints& batch,
   return {matrices, {n, 1, m * n}};
 }
 
-void Planner::plan_gemm(Scope& s, const Node& n, lowering::Gemm l) {
+// Each product on top of the one before it, where their addition wants its result.
+void Planner::plan_products(Scope& s, const Group& group) {
+  const View sum = place_packed(s, s.g.nodes()[group.nodes.back()].outputs[0]);
+  for (std::size_t i = 0; i + 1 < group.nodes.size(); ++i) {
+    const std::size_t index = group.nodes[i];
+    const Node& n = s.g.nodes()[index];
+    s.homes[n.outputs[0].index] = sum;
+    plan_gemm(s, n, std::get<lowering::Gemm>(s.lowered[index]), i == 0 ? 0 : 1);
+  }
+}
+
+void Planner::plan_gemm(Scope& s, const Node& n, lowering::Gemm l, double beta) {
   sort_pairs(l.lhs_contract, l.rhs_contract);
   const View lhs = view(s, n.inputs[0]), rhs = view(s, n.inputs[1]);
   const Ints left = others(lhs.shape.size(), joined(l.lhs_batch, l.lhs_contract));
@@ -238,7 +249,8 @@ void Planner::plan_gemm(Scope& s, const Node& n, lowering::Gemm l) {
                          .batch = product(lhs.shape, l.lhs_batch),
                          .a = a.strides,
                          .b = b.strides,
-                         .c = *matrices(out)},
+                         .c = *matrices(out),
+                         .beta = beta},
                 .a = a.view,
                 .b = b.view,
                 .c = out};

@@ -95,6 +95,33 @@ std::vector<Array> numbers_for(const Graph& g) {
   return inputs;
 }
 
+// What the last of several calls takes.
+template <class F>
+long allocations_of_last(int calls, const F& call) {
+  long before = 0;
+  for (int i = 0; i < calls; ++i) {
+    before = allocations;
+    call();
+  }
+  return allocations - before;
+}
+
+// A sequence in one window, over and over.
+long allocations_of_prepared(Module& model, const Algorithm& rule,
+                             const GradOptions& options) {
+  Learner learner(model, rule, {zeros({kBatch, 8})},
+                  {.batch_size = kBatch, .threads = 1});
+  const std::vector<Array> data = {full({kSteps, kBatch, 8}, 0.5),
+                                   zeros({kSteps, kBatch, kUnits})};
+  PreparedGrad prepared =
+      learner.prepare([&](const Value& x, const Value& y) { return mse(learner(x), y); },
+                      data[0], data[1], options);
+  GradResult result;
+  const long count = allocations_of_last(4, [&] { prepared.grad_into(data, result); });
+  CHECK(result.steps == kSteps);
+  return count;
+}
+
 long allocations_of_third_run(const Graph& g, const PlanOptions& options) {
   Plan plan(g, options);
   std::vector<Array> in = numbers_for(g), out;
@@ -128,24 +155,26 @@ TEST_CASE("a plan that has run allocates nothing when it runs again") {
   }
 }
 
-TEST_CASE(
-    "a prepared gradient over one window allocates nothing from the third call on") {
-  nn::GRUCell model(8, kUnits);
-  Learner learner(model, D_RTRL{}, {zeros({kBatch, 8})},
-                  {.batch_size = kBatch, .threads = 1});
-  const std::vector<Array> data = {full({kSteps, kBatch, 8}, 0.5),
-                                   zeros({kSteps, kBatch, kUnits})};
-  PreparedGrad prepared =
-      learner.prepare([&](const Value& x, const Value& y) { return mse(learner(x), y); },
-                      data[0], data[1]);
-  GradResult result;
-  long before = 0;
-  for (int i = 0; i < 4; ++i) {
-    before = allocations;
-    prepared.grad_into(data, result);
-  }
-  CHECK(allocations - before == 0);
-  CHECK(result.steps == kSteps);
+TEST_CASE("prepared gradients over one window allocate nothing from the third call on") {
+  nn::GRUCell traced(8, kUnits);
+  CHECK(allocations_of_prepared(traced, D_RTRL{}, {}) == 0);
+  nn::ValinaRNNCell factorised(8, kUnits);
+  CHECK(allocations_of_prepared(factorised, pp_prop{.decay_or_rank = 0.9},
+                                {.carry_traces = false}) == 0);
+}
+
+TEST_CASE("drawing random numbers allocates nothing") {
+  const Graph g = parse(R"(in %0:i32[2] %1:i32[] %2:f32[5]
+      %3 = random_fold_in %0 %1
+      %4 = random_normal {dtype=f32, shape=[5]} %3
+      %5 = random_uniform {dtype=f32, shape=[5]} %3
+      %6 = random_bernoulli %3 %2
+      out %3 %4 %5 %6)");
+  Plan plan(g, {.threads = 1});
+  const std::vector<Array> in = {key_array(rng_key(1)), scalar(3, DType::i32),
+                                 full({5}, 0.5)};
+  std::vector<Array> out;
+  CHECK(allocations_of_last(3, [&] { plan.run(in, out); }) == 0);
 }
 
 TEST_CASE("a state that cannot be updated in place takes turns between two buffers") {

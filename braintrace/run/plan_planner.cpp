@@ -161,6 +161,8 @@ Block Planner::plan(const Graph& g, std::span<const View> inputs,
   for (const Group& group : groups_of(g, s.lowered)) {
     if (group.fused)
       plan_fused(s, group);
+    else if (group.nodes.size() > 1)
+      plan_products(s, group);
     else
       plan_node(s, group.nodes[0]);
   }

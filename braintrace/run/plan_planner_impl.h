@@ -86,7 +86,9 @@ class Planner {
   bool may_reuse(const View& in, const View& out) const;
   bool is_taken(int in, int time) const;
   bool used_outside(const Scope& s, ValueId v, const std::vector<bool>& inside) const;
-  void plan_gemm(Scope& s, const Node& n, lowering::Gemm l);
+  // beta: what is kept of what lies where the result goes.
+  void plan_gemm(Scope& s, const Node& n, lowering::Gemm l, double beta = 0);
+  void plan_products(Scope& s, const Group& group);
   GemmOperand gemm_operand(Scope& s, const View& v, const Ints& batch, const Ints& rows,
                            const Ints& cols);
   void pack_invariant(Scope& s, GemmStep& step);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -22,9 +23,11 @@ namespace braintrace {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-// How long an idle thread looks for work before it sleeps: some 60 us, because regions of
-// one plan follow each other closely and waking a thread costs about as much.
-constexpr int kSpins = 3000;
+// How long an idle thread looks for work before it sleeps. Regions of one plan follow
+// each other closely, those of one step of training after the update of the weights; a
+// thread that sleeps comes too late for the next one, and waking it costs the caller 10
+// us.
+constexpr std::chrono::microseconds kPatience(200);
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -65,7 +68,7 @@ struct ThreadPool::Shared {
   void* task = nullptr;
   std::int64_t count = 0;
 
-  std::atomic<bool> stop{false};
+  std::atomic<bool> stop{false}, in_use{false};
   std::mutex error_mutex;
   std::exception_ptr error;
   std::vector<Scratch> scratch;
@@ -86,10 +89,14 @@ struct ThreadPool::Shared {
 
   // Waits until the state differs from what was seen; false when the pool stops.
   bool await_change(std::uint64_t seen) {
-    for (int i = 0; i < kSpins; ++i) {
-      if (state.load(std::memory_order_acquire) != seen) return !stop;
-      pause();
-    }
+    constexpr int kLooks = 64;  // between two at the clock
+    const auto start = std::chrono::steady_clock::now();
+    do {
+      for (int i = 0; i < kLooks; ++i) {
+        if (state.load(std::memory_order_acquire) != seen) return !stop;
+        pause();
+      }
+    } while (std::chrono::steady_clock::now() - start < kPatience);
     state.wait(seen, std::memory_order_acquire);
     return !stop;
   }
@@ -146,8 +153,17 @@ void ThreadPool::run(std::int64_t count, Call call, void* task) {
     for (std::int64_t i = 0; i < count; ++i) call(task, i, 0);
     return;
   }
+  constexpr int kPauses =
+      3000;  // before the caller lets others run, who may be waited for
   Shared& s = *shared_;
-  BT_INVARIANT((s.state.load() & Shared::kOpen) == 0);
+  BT_REQUIRE_KIND(
+      !s.in_use.exchange(true, std::memory_order_acquire), ErrorKind::runtime,
+      "ThreadPool: two callers at once; a learner and what shares its threads "
+      "must be called one after the other");
+  const struct Leave {
+    std::atomic<bool>& in_use;
+    ~Leave() { in_use.store(false, std::memory_order_release); }
+  } leave{s.in_use};
   s.call = call;
   s.task = task;
   s.count = count;
@@ -160,7 +176,7 @@ void ThreadPool::run(std::int64_t count, Call call, void* task) {
   s.work(0);
   s.state.fetch_sub(Shared::kOpen, std::memory_order_acq_rel);
   for (int i = 0; s.state.load(std::memory_order_acquire) & (Shared::kOpen - 1); ++i)
-    i < kSpins ? pause() : std::this_thread::yield();
+    i < kPauses ? pause() : std::this_thread::yield();
   if (s.error) std::rethrow_exception(std::exchange(s.error, nullptr));
 }
 
@@ -173,6 +189,10 @@ int default_threads() {
     if (error == std::errc() && stop == end && n >= 1 && n <= kMaxThreads) return n;
   }
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+std::shared_ptr<ThreadPool> make_pool(int threads) {
+  return std::make_shared<ThreadPool>(threads > 0 ? threads : default_threads());
 }
 
 }  // namespace braintrace

@@ -24,7 +24,7 @@ class ThreadPool {
   // and no two calls with one worker run at a time. The first exception a task throws is
   // thrown again here; tiles not begun by then are left out. Does not allocate. Workers
   // flush denormals (ftz.h); the caller's mode is the caller's. One caller at a time, and
-  // no task may call back.
+  // no task may call back: UserError.
   template <class F>
   void for_tiles(std::int64_t count, F&& task) {
     using Task = std::remove_reference_t<F>;
@@ -60,5 +60,7 @@ inline constexpr double kSharedWork = 25e3;
 
 // BRAINTRACE_THREADS if it is a number in 1 .. 1024, else the number of cores.
 int default_threads();
+// With default_threads() where `threads` is not above 0.
+std::shared_ptr<ThreadPool> make_pool(int threads);
 
 }  // namespace braintrace

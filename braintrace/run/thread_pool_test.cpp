@@ -107,4 +107,18 @@ TEST_CASE("BRAINTRACE_THREADS sets the number of threads when it is one") {
   CHECK(cores >= 1);
 }
 
+TEST_CASE("a second caller is refused, and the pool goes on") {
+  ThreadPool pool(2);
+  const auto nested = [&](std::int64_t, int) {
+    pool.for_tiles(2, [](std::int64_t, int) {});
+  };
+  CHECK_THROWS_WITH_AS(pool.for_tiles(2, nested),
+                       "ThreadPool: two callers at once; a learner and what shares its "
+                       "threads must be called one after the other",
+                       UserError);
+  std::atomic<int> count = 0;
+  pool.for_tiles(8, [&](std::int64_t, int) { ++count; });
+  CHECK(count == 8);
+}
+
 }  // namespace thread_pool_test

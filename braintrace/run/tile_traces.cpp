@@ -111,9 +111,17 @@ class Joiner {
     if (is_kernel(last, MicroOp::add, 1, 0)) return one_state(last);
     if (is_kernel(last, MicroOp::add, 0, 0)) return two_states(last);
     for (const int pair : {0, 1})
-      if (is_kernel(last, MicroOp::add, 2, kSecondIsNumber << (2 * pair)))
+      if (is_kernel(last, MicroOp::add, 2, kSecondIsNumber << (2 * pair)) &&
+          !is_summed(last))
         return single_sample(last, pair);
     return std::nullopt;
+  }
+  // Is what the action makes added to something next? Then that ends the match.
+  bool is_summed(std::size_t i) const {
+    if (!is_slot(action(i).result)) return false;
+    for (std::size_t next = i + 1; next < code_.actions.size(); ++next)
+      if (reads(next, action(i).result)) return is_kernel(next, MicroOp::add, 0, 0);
+    return false;
   }
 
   // last: s t + sum
@@ -171,29 +179,33 @@ class Joiner {
       const int total = sum.operands[1 - side];
       for (const int pair : {0, 1})
         if (is_kernel(*h, MicroOp::add, 2, kSecondIsNumber << (2 * pair)))
-          if (auto m = driven_state(last, *h, pair, total)) return m;
+          if (auto m = joined_state(last, *h, pair, total)) return m;
       if (!is_kernel(*h, MicroOp::add, 2, 0)) continue;
       if (auto m = two_states(last, *h, total)) return m;
     }
     return std::nullopt;
   }
 
-  // h = s t + c y, y one number in the pair `number`, and t = d e + r with a number r.
-  std::optional<Match> driven_state(std::size_t last, std::size_t h, int number,
+  // h = s t + c y, y one number in the pair `number`; t = d e, or d e + r with a number
+  // r.
+  std::optional<Match> joined_state(std::size_t last, std::size_t h, int number,
                                     int sum) const {
     const int *other = action(h).operands + 2 * number,
               *own = action(h).operands + 2 * (1 - number);
     for (const int side : {0, 1}) {
       const auto t = maker(own[side], h);
-      if (!t || !is_kernel(*t, MicroOp::add, 1, kThirdIsNumber)) continue;
+      if (!t) continue;
+      const bool driven = is_kernel(*t, MicroOp::add, 1, kThirdIsNumber);
+      if (!driven && !is_kernel(*t, MicroOp::mul, 0, 0)) continue;
       const auto u = update_of(*t, h);
       if (!u) continue;
       const int* d = action(*t).operands;
-      const TraceKind kind{action(last).dtype, TraceForm::driven, u->input};
+      const TraceKind kind{action(last).dtype,
+                           driven ? TraceForm::driven : TraceForm::joined, u->input};
       Match m{{.call = trace_kernel(kind),
-               .num_operands = 9,
+               .num_operands = driven ? 9 : 8,
                .operands = {d[1], d[0], u->df, u->x, own[1 - side], other[0], other[1],
-                            d[2], sum},
+                            driven ? d[2] : sum, sum},
                .results = {u->result, action(last).result, action(last).result},
                .kind = kind},
               {*t, u->action, h, last}};
@@ -283,19 +295,30 @@ class Joiner {
     return std::find(m.members.begin(), m.members.end(), i) != m.members.end();
   }
 
-  // Nobody between a member and the last one touches what it reads or makes.
+  // Nobody between a member and the last one touches what it reads or makes; what members
+  // hand to each other stays in registers.
   bool may_wait(const Match& m) const {
     const std::size_t last = m.members.back();
     for (const std::size_t member : m.members) {
       const TileAction& a = action(member);
+      const bool stored = is_result(m, a.result);
       for (std::size_t i = member + 1; i < last; ++i) {
         if (is_member(m, i)) continue;
-        if (reads(i, a.result) || writes(i, a.result)) return false;
+        if (stored && (reads(i, a.result) || writes(i, a.result))) return false;
         for (int k = 0; k < num_operands(a); ++k)
-          if (writes(i, a.operands[k])) return false;
+          if (writes(i, a.operands[k]) && !is_made_by(m, a.operands[k], member))
+            return false;
       }
     }
     return true;
+  }
+  static bool is_result(const Match& m, int entry) {
+    const int* end = m.trace.results + kTraceResults;
+    return std::find(m.trace.results, end, entry) != end;
+  }
+  bool is_made_by(const Match& m, int entry, std::size_t reader) const {
+    const auto made = maker(entry, reader);
+    return made && is_member(m, *made);
   }
 
   // How many actions vanish in front of the joined one.

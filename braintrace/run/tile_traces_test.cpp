@@ -93,6 +93,32 @@ TileSpec driven_state(DType t, bool constant_df, bool turned) {
           .outputs = {{12, {kColumns, 1}, 0}, {16, {kColumns, 1}, 8}}};
 }
 
+// Two traces, one after the other in the program: e1, d, df1, x1, s, q1, sum1, e2, df2,
+// x2, q2, sum2; their sums are added to when both summands are there.
+TileSpec two_joined_traces(DType t) {
+  const TileInput n = number_per_row(t), v = repeated_row(t), r = rows(t);
+  return {.loop = {kRows, kColumns},
+          .inputs = {r, v, v, n, v, v, r, r, v, n, v, r},
+          .steps = {{MicroOp::mul, t, {1, 0}},
+                    {MicroOp::mul, t, {3, 2}},
+                    {MicroOp::add, t, {12, 13}},
+                    {MicroOp::mul, t, {1, 7}},
+                    {MicroOp::mul, t, {9, 8}},
+                    {MicroOp::add, t, {15, 16}},
+                    {MicroOp::mul, t, {4, 15}},
+                    {MicroOp::mul, t, {9, 10}},
+                    {MicroOp::add, t, {18, 19}},
+                    {MicroOp::mul, t, {4, 12}},
+                    {MicroOp::mul, t, {3, 5}},
+                    {MicroOp::add, t, {21, 22}},
+                    {MicroOp::add, t, {11, 20}},
+                    {MicroOp::add, t, {6, 23}}},
+          .outputs = {{14, {kColumns, 1}, 0},
+                      {17, {kColumns, 1}, 7},
+                      {24, {kColumns, 1}, 11},
+                      {25, {kColumns, 1}, 6}}};
+}
+
 template <class T>
 std::vector<T> drawn(std::size_t n, std::uint64_t seed) {
   std::vector<T> out(n);
@@ -205,6 +231,17 @@ TEST_CASE("the trace of a single sample is one action with the bits of many") {
       check<float>(spec, 1, 0);
       check<double>(single_sample(DType::f64, constant_df, turned), 1, 0);
     }
+}
+
+TEST_CASE("traces whose sums take in the newest step are one action each") {
+  const TileSpec spec = two_joined_traces(DType::f32);
+  const TileCode code = compile_tile(spec);
+  CHECK(code.actions.size() == 2);
+  REQUIRE(code.traces.size() == 2);
+  for (const TileTrace& t : code.traces) CHECK((t.kind->form == TraceForm::joined));
+  CHECK(code.by_rows);
+  check<float>(spec, 1, 0);
+  check<double>(two_joined_traces(DType::f64), 1, 0);
 }
 
 TEST_CASE("a trace with other coefficients in every row is updated row by row") {

@@ -71,7 +71,10 @@ HWY_INLINE void one_state(const void* const* in, void* const* out, std::size_t n
   const std::int64_t row = rows.elements;
   const T *e = operand<T>(in, 0), *m = operand<T>(in, 1), *s = operand<T>(in, 4);
   const T *df = operand<T>(in, product ? 2 : 1), *q = operand<T>(in, added ? 4 : 5);
-  const T* sum = operand<T>(in, driven ? 8 : added ? 5 : 0);
+  const T* sum = operand<T>(in, driven                      ? 8
+                                : form == TraceForm::joined ? 7
+                                : added                     ? 5
+                                                            : 0);
   const Numbers<T, R> x(operand<T>(in, product ? 3 : 2), rows.x);
   const Numbers<T, R> y(operand<T>(in, added ? 0 : 6), rows.y);
   const Numbers<T, R> drive(operand<T>(in, driven ? 7 : 0), rows.drive);
@@ -174,6 +177,9 @@ auto with_form(TraceForm form, TraceInput input, const F& f) {
     case TraceForm::single:
       return product ? f.template operator()<T, TraceForm::single, TraceInput::product>()
                      : f.template operator()<T, TraceForm::single, TraceInput::number>();
+    case TraceForm::joined:
+      return product ? f.template operator()<T, TraceForm::joined, TraceInput::product>()
+                     : f.template operator()<T, TraceForm::joined, TraceInput::number>();
     default:
       return product ? f.template operator()<T, TraceForm::driven, TraceInput::product>()
                      : f.template operator()<T, TraceForm::driven, TraceInput::number>();

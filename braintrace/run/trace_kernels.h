@@ -12,6 +12,7 @@ namespace braintrace {
 // One state:   t = d e,  e' = t + u,  and the signal s earns s t:
 //   added:   sum' = s t + sum                operands: e, d, df, x, s, sum
 //   single:  sum' = s t + q y                          e, d, df, x, s, q, y
+//   joined:  sum' = sum + (s t + q y)                  e, d, df, x, s, q, y, sum
 //   driven:  t = d e + r, other states of all neurons alike drive it,
 //            sum' = sum + (s t + q y)                  e, d, df, x, s, q, y, r, sum
 //   results: e', sum'; r and y are numbers. A single sample has no sum so far.
@@ -26,8 +27,8 @@ using TraceKernel = void (*)(const void* const* operands, void* const* results,
 
 inline constexpr int kTraceOperands = 12, kTraceResults = 3;
 
-enum class TraceInput { product, number };       // what u is
-enum class TraceForm { added, single, driven };  // of one state
+enum class TraceInput { product, number };               // what u is
+enum class TraceForm { added, single, joined, driven };  // of one state
 struct TraceKind {
   DType dtype;  // f32 or f64
   TraceForm form;

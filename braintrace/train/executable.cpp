@@ -13,8 +13,8 @@ namespace {
 
 // Traces are the big arrays: they move in place, unless a run can still fail half way
 // (an index out of its range).
-PlanOptions plan_options(const StepProgram& p, int threads) {
-  PlanOptions o{.threads = threads};
+PlanOptions plan_options(const StepProgram& p) {
+  PlanOptions o;
   const std::vector<Type> types = p.graph.input_types();
   for (std::size_t i = 0; i < p.num_args; ++i)
     if (!is_float(types[i].dtype)) return o;
@@ -30,10 +30,10 @@ struct Executable::Engine {
 };
 
 Executable::Executable(StepProgram program, const TracePacking& packing,
-                       ExecutorKind kind, int threads, bool profile)
+                       ExecutorKind kind, std::shared_ptr<ThreadPool> pool, bool profile)
     : program_(std::move(program)),
       kind_(kind),
-      threads_(threads),
+      pool_(std::move(pool)),
       profile_(profile),
       engine_(std::make_unique<Engine>()) {
   if (!packing.is_plain()) {
@@ -48,7 +48,8 @@ void Executable::plan() {
     program_.graph = optimize(program_.graph);
     return;
   }
-  PlanOptions o = plan_options(program_, threads_);
+  PlanOptions o = plan_options(program_);
+  o.pool = pool_;
   o.profile = profile_;
   in_place_ = !o.in_place.empty();
   engine_->plan.emplace(program_.graph, o);

@@ -10,13 +10,15 @@
 
 namespace braintrace {
 
+class ThreadPool;
+
 enum class ExecutorKind { plan, interpreter };  // interpreter: slow, the oracle
 
 class Executable {
  public:
   // `program`: of the rule's traces. It runs on them as they are stored.
   Executable(StepProgram program, const TracePacking& packing, ExecutorKind kind,
-             int threads, bool profile = false);
+             std::shared_ptr<ThreadPool> pool, bool profile = false);
   ~Executable();
   // From now on with traces that are stored like this.
   void repack(const TracePacking& packing);
@@ -49,7 +51,7 @@ class Executable {
   std::optional<StepProgram> of_rule_;  // absent: the same
   StepProgram program_;
   ExecutorKind kind_;
-  int threads_;
+  std::shared_ptr<ThreadPool> pool_;
   bool profile_, in_place_ = false;
   void plan();
   void lend();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -7,6 +8,9 @@
 
 namespace braintrace {
 namespace {
+
+// Traces up to this size are cleared where they are: new arrays would cost more.
+constexpr std::size_t kKeptBytes = std::size_t{1} << 18;
 
 bool is_free(const Array& a) { return a.is_unique() && a.is_contiguous(); }
 
@@ -186,7 +190,9 @@ void GradDriver::end_history() {
     Array& trace = learner_.traces[i];
     if (learner_.rule->traces()[learner_.packing.stored()[i].trace].initial)
       learner_.traces_are_zero = false;
-    else
+    else if (is_free(trace) && trace.num_bytes() <= kKeptBytes)
+      std::memset(trace.mutable_raw(), 0, trace.num_bytes());
+    else  // given back: the next sequence may not need it
       trace = zeros({}, trace.dtype()).broadcast_to(trace.shape());
   }
 }

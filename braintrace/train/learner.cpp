@@ -36,6 +36,8 @@ Learner::~Learner() {
 }
 Learner::Learner(Learner&&) noexcept = default;
 
+std::shared_ptr<ThreadPool> Learner::threads() const { return impl_->threads(); }
+
 Value Learner::operator()(const Value& x) {
   const Values out = (*this)(Values{x});
   BT_REQUIRE(

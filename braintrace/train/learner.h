@@ -79,6 +79,9 @@ class Learner {
   // Keeps other threads out of several calls in a row, as long as it lives.
   LearnerUse::Claim claim(std::string_view caller) const { return {*use_, caller}; }
 
+  // The threads of all its programs, for work between its calls (Optimizer::attach).
+  std::shared_ptr<ThreadPool> threads() const;
+
   // Inside a traced loss: the compiled step at this place. Outside: one step; states and
   // traces move on.
   Value operator()(const Value& x);

@@ -8,6 +8,7 @@
 
 #include "braintrace/algo/graph_options.h"
 #include "braintrace/algo/window_program.h"
+#include "braintrace/run/thread_pool.h"
 
 namespace braintrace {
 namespace {
@@ -38,6 +39,14 @@ Array lane_keys(const Array& key, std::int64_t lanes) {
   return stacked(keys);
 }
 
+// Is there a part whose windows are cheaper when no trace comes out?
+bool can_end_without_traces(const CompiledRule& rule) {
+  const auto parts = rule.rule().parts();
+  return std::any_of(parts.begin(), parts.end(), [](const LearningRule* p) {
+    return p->window_form() == WindowForm::credit;
+  });
+}
+
 }  // namespace
 
 std::optional<std::int64_t> Learner::Impl::lanes() const {
@@ -61,6 +70,7 @@ void Learner::Impl::compile(const std::vector<Array>& args) {
   auto graph = std::make_shared<ETraceGraph>(
       compile_etrace_graph(model, examples, options_for(algorithm, options)));
   rule = std::make_unique<CompiledRule>(std::move(graph), algorithm, options.learning);
+  may_drop_traces = can_end_without_traces(*rule);
   check_relations();
   packing = TracePacking::compact(*rule, lanes(), options.compact_bytes);
   if (options.vmap) {
@@ -160,12 +170,18 @@ LossProgram Learner::Impl::trace(const std::vector<Type>& args, const TracedFn& 
   return local.run(args, fn, caller);
 }
 
+const std::shared_ptr<ThreadPool>& Learner::Impl::threads() {
+  if (!pool) pool = make_pool(options.threads);
+  return pool;
+}
+
 std::shared_ptr<Executable> Learner::Impl::cached(
     std::uint64_t key, const std::function<StepProgram()>& make) {
   std::shared_ptr<Executable>& e = programs[key];
   if (!e)
-    e = std::make_shared<Executable>(make(), packing, options.executor, options.threads,
-                                     options.profile);
+    e = std::make_shared<Executable>(
+        make(), packing, options.executor,
+        options.executor == ExecutorKind::plan ? threads() : nullptr, options.profile);
   known.insert(e.get());
   return e;
 }
@@ -216,18 +232,6 @@ Learner::Impl::TracedLoss Learner::Impl::traced_loss(
   return t;
 }
 
-namespace {
-
-// Is there a part whose windows are cheaper when no trace comes out?
-bool can_end_without_traces(const CompiledRule& rule) {
-  const auto parts = rule.rule().parts();
-  return std::any_of(parts.begin(), parts.end(), [](const LearningRule* p) {
-    return p->window_form() == WindowForm::credit;
-  });
-}
-
-}  // namespace
-
 std::shared_ptr<Executable> Learner::Impl::window_program(
     const TracedLoss& loss, const std::vector<std::string>& weights,
     const WindowOptions& window) {
@@ -241,8 +245,7 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
   }
   BT_INVARIANT(multi || (window.gradient && !window.signals));
   const bool fresh = traces_are_zero && steps == window.length;
-  const bool carry =
-      multi || window.carry || steps < window.length || !can_end_without_traces(*rule);
+  const bool carry = multi || window.carry || steps < window.length || !may_drop_traces;
   const std::uint64_t key = mixed(loss.key, {7, static_cast<std::uint64_t>(steps), carry,
                                              fresh, window.gradient, window.signals});
   // Found without allocating; an entry whose program failed to compile is empty.

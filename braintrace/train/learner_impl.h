@@ -18,12 +18,15 @@ struct Learner::Impl {
   LearnerOptions options;
   std::vector<Array> examples;
   std::unique_ptr<CompiledRule> rule;
+  bool may_drop_traces = false;  // windows of it are cheaper without traces at their end
   TracePacking packing;
   std::vector<Array> traces;  // as they are stored
   bool traces_are_zero = false;
   std::int64_t calls = 0, trace_steps = 0;
   bool broken = false;  // a run failed while it held the only copy of the traces
   std::map<std::string, Array> rule_inputs;
+  std::shared_ptr<ThreadPool> pool;  // of all programs, once there is one
+  const std::shared_ptr<ThreadPool>& threads();
   std::map<std::uint64_t, std::shared_ptr<Executable>> programs;  // by structural hash
   // All of those. A handle may hold others, from before the learner changed.
   std::set<const Executable*> known;

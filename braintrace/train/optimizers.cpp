@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/base/divide.h"
+#include "braintrace/run/ftz.h"
+#include "braintrace/run/thread_pool.h"
 #include "braintrace/train/gradients.h"
 
 namespace braintrace {
@@ -66,6 +69,20 @@ struct Update {
   std::map<std::string, StateDict>& moments;
   const std::string& path;
   const Array& like;
+  ThreadPool* pool;  // or null
+
+  // Calls f(first, last) for all elements, part by part.
+  template <class F>
+  void for_parts(const F& f) const {
+    constexpr std::int64_t kPart = 1 << 14;
+    if (pool == nullptr || n < 2 * kPart) return f(0, n);
+    // Workers flush denormals: moments of small gradients would hang on who moves them.
+    const unsigned long long mode = float_mode();
+    pool->for_tiles(divided_up(n, kPart), [&](std::int64_t part, int) {
+      const FloatModeScope as_caller(mode);
+      f(part * kPart, std::min(n, (part + 1) * kPart));
+    });
+  }
 
   T* moment(const char* name) const {  // zeros when new
     Array& a = moments[name].try_emplace(path, like.dtype(), like.shape()).first->second;
@@ -79,15 +96,17 @@ void apply(const SGD& r, const Update<T>& u) {
   const T lr = static_cast<T>(u.lr), mu = static_cast<T>(r.momentum);
   const T wd = static_cast<T>(r.weight_decay);
   T* m = r.momentum > 0 ? u.moment("m") : nullptr;
-  for (std::int64_t i = 0; i < u.n; ++i) {
-    const T g = u.g[i] + wd * u.w[i];
-    T step = g;
-    if (m) {
-      m[i] = g + mu * m[i];
-      step = r.nesterov ? g + mu * m[i] : m[i];
+  u.for_parts([&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const T g = u.g[i] + wd * u.w[i];
+      T step = g;
+      if (m) {
+        m[i] = g + mu * m[i];
+        step = r.nesterov ? g + mu * m[i] : m[i];
+      }
+      u.w[i] -= lr * step;
     }
-    u.w[i] -= lr * step;
-  }
+  });
 }
 
 struct AdamForm {
@@ -106,15 +125,17 @@ void apply(const AdamForm& r, const Update<T>& u) {
   T* m = u.moment("m");
   T* v = u.moment("v");
   T* largest = r.amsgrad ? u.moment("v_max") : nullptr;
-  for (std::int64_t i = 0; i < u.n; ++i) {
-    const T g = u.g[i] + coupled * u.w[i];
-    m[i] = b1 * m[i] + (1 - b1) * g;
-    v[i] = b2 * v[i] + (1 - b2) * g * g;
-    T power = v[i] / c2;
-    if (largest) power = largest[i] = std::max(largest[i], power);
-    const T step = (m[i] / c1) / (std::sqrt(power) + eps) + decoupled * u.w[i];
-    u.w[i] -= lr * step;
-  }
+  u.for_parts([&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const T g = u.g[i] + coupled * u.w[i];
+      m[i] = b1 * m[i] + (1 - b1) * g;
+      v[i] = b2 * v[i] + (1 - b2) * g * g;
+      T power = v[i] / c2;
+      if (largest) power = largest[i] = std::max(largest[i], power);
+      const T step = (m[i] / c1) / (std::sqrt(power) + eps) + decoupled * u.w[i];
+      u.w[i] -= lr * step;
+    }
+  });
 }
 
 template <class T>
@@ -135,18 +156,20 @@ void apply(const RMSprop& r, const Update<T>& u) {
   T* v = u.moment("v");
   T* mean = r.centered ? u.moment("mean") : nullptr;
   T* m = r.momentum > 0 ? u.moment("m") : nullptr;
-  for (std::int64_t i = 0; i < u.n; ++i) {
-    const T g = u.g[i] + wd * u.w[i];
-    v[i] = alpha * v[i] + (1 - alpha) * g * g;
-    T power = v[i];
-    if (mean) {
-      mean[i] = alpha * mean[i] + (1 - alpha) * g;
-      power = std::max(T(0), power - mean[i] * mean[i]);
+  u.for_parts([&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const T g = u.g[i] + wd * u.w[i];
+      v[i] = alpha * v[i] + (1 - alpha) * g * g;
+      T power = v[i];
+      if (mean) {
+        mean[i] = alpha * mean[i] + (1 - alpha) * g;
+        power = std::max(T(0), power - mean[i] * mean[i]);
+      }
+      T step = g / std::sqrt(power + eps);
+      if (m) step = m[i] = step + mu * m[i];
+      u.w[i] -= lr * step;
     }
-    T step = g / std::sqrt(power + eps);
-    if (m) step = m[i] = step + mu * m[i];
-    u.w[i] -= lr * step;
-  }
+  });
 }
 
 template <class T>
@@ -154,12 +177,14 @@ void apply(const Lion& r, const Update<T>& u) {
   const T b1 = static_cast<T>(r.beta1), b2 = static_cast<T>(r.beta2);
   const T wd = static_cast<T>(r.weight_decay), lr = static_cast<T>(u.lr);
   T* m = u.moment("m");
-  for (std::int64_t i = 0; i < u.n; ++i) {
-    const T mixed = b1 * m[i] + (1 - b1) * u.g[i];
-    const T direction = static_cast<T>((mixed > 0) - (mixed < 0));
-    m[i] = b2 * m[i] + (1 - b2) * u.g[i];
-    u.w[i] -= lr * (direction + wd * u.w[i]);
-  }
+  u.for_parts([&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const T mixed = b1 * m[i] + (1 - b1) * u.g[i];
+      const T direction = static_cast<T>((mixed > 0) - (mixed < 0));
+      m[i] = b2 * m[i] + (1 - b2) * u.g[i];
+      u.w[i] -= lr * (direction + wd * u.w[i]);
+    }
+  });
 }
 
 void check_pair(const Array& w, const std::string& path, const Array& g) {
@@ -216,15 +241,16 @@ StateDict Optimizer::update(const StateDict& params, const StateDict& grads) {
   return out;
 }
 
-void Optimizer::move(const std::string& path, Array& w, const Array& gradient,
-                     double lr) {
+void Optimizer::move(const std::string& path, Array& w, const Array& gradient, double lr,
+                     ThreadPool* pool) {
   const bool ready = gradient.dtype() == w.dtype() && gradient.is_contiguous();
   std::optional<Array> converted;
   if (!ready) converted = gradient.astype(w.dtype()).contiguous();
   const Array& g = ready ? gradient : *converted;
   const auto run = [&]<class T>(T) {
     const Update<T> u{w.size(),    num_updates_, lr,   w.mutable_data<T>(),
-                      g.data<T>(), moments_,     path, w};
+                      g.data<T>(), moments_,     path, w,
+                      pool};
     std::visit([&](const auto& r) { apply(r, u); }, rule_);
   };
   w.dtype() == DType::f64 ? run(double{}) : run(float{});
@@ -234,7 +260,8 @@ void Optimizer::update(Module& model, const StateDict& grads) {
   braintrace::load_state_dict(model, update(braintrace::state_dict(model), grads));
 }
 
-void Optimizer::attach(Module& model) {
+void Optimizer::attach(Module& model, std::shared_ptr<ThreadPool> pool) {
+  pool_ = std::move(pool);
   attached_.clear();
   for (const NamedState& s : collect_states(model))
     for (std::size_t k = 0; k < s.state->num_leaves(); ++k) {
@@ -265,7 +292,7 @@ void Optimizer::update(const StateDict& grads) {
   for (const auto& [path, g] : grads) {
     const Attached& a = attached_.find(path)->second;
     // In the state's own array: a copy that is stored back would cost another pass.
-    move(path, const_cast<Array&>(a.state->stored(a.leaf)), g, lr);
+    move(path, const_cast<Array&>(a.state->stored(a.leaf)), g, lr, pool_.get());
   }
 }
 

@@ -8,6 +8,7 @@
 // Order within one update: clip by global norm, clip by value, coupled weight decay
 // (g + wd w), the rule, w - lr * result.
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -16,6 +17,8 @@
 #include "braintrace/train/schedules.h"
 
 namespace braintrace {
+
+class ThreadPool;
 
 // m <- g + momentum m;  step m, or g + momentum m when nesterov. No dampening.
 struct SGD {
@@ -81,8 +84,9 @@ class Optimizer {
   void update(Module& model, const StateDict& grads);
   // For a step after every step: looks the model's parameters up once; update(grads) then
   // moves them where they are and allocates nothing from the second time on. The model
-  // must outlive this use. UserError without attach().
-  void attach(Module& model);
+  // must outlive this use. UserError without attach(). With the threads of a learner
+  // (Learner::threads) large parameters are moved by all of them: the same numbers.
+  void attach(Module& model, std::shared_ptr<ThreadPool> pool = {});
   void update(const StateDict& grads);
 
   const UpdateRule& rule() const { return rule_; }
@@ -107,7 +111,10 @@ class Optimizer {
   };
   std::map<std::string, Attached> attached_;  // by path
 
-  void move(const std::string& path, Array& w, const Array& gradient, double lr);
+  std::shared_ptr<ThreadPool> pool_;  // for attached_, or null
+
+  void move(const std::string& path, Array& w, const Array& gradient, double lr,
+            ThreadPool* pool = nullptr);
 };
 
 }  // namespace braintrace

@@ -7,7 +7,9 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "braintrace/array/rng.h"
 #include "braintrace/nn/linear.h"
+#include "braintrace/run/thread_pool.h"
 #include "braintrace/testing/close.h"
 #include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
@@ -139,6 +141,45 @@ TEST_CASE("an attached model moves as a given one, with and without clipping") {
                          "Optimizer::update: there is no parameter 'weight/nothing'",
                          UserError);
   }
+}
+
+TEST_CASE("several threads move large parameters as one does") {
+  const StateDict grads = {
+      {"weight/bias", random_normal(rng_key(1), {300}, DType::f32)},
+      {"weight/weight", random_normal(rng_key(2), {200, 300}, DType::f32)}};
+  for (const UpdateRule& rule :
+       {UpdateRule(SGD{.momentum = 0.9, .nesterov = true, .weight_decay = 0.1}),
+        UpdateRule(Adam{.amsgrad = true}), UpdateRule(AdamW{}),
+        UpdateRule(RMSprop{.momentum = 0.5, .centered = true}), UpdateRule(Lion{})}) {
+    nn::Linear a(200, 300), b(200, 300);
+    init_all_states(a, {.seed = 4});
+    init_all_states(b, {.seed = 4});
+    Optimizer one_thread(rule), four_threads(rule);
+    one_thread.attach(a);
+    four_threads.attach(b, make_pool(4));
+    for (int t = 0; t < 3; ++t) {
+      one_thread.update(grads);
+      four_threads.update(grads);
+    }
+    CHECK(state_dict(a) == state_dict(b));
+    CHECK(one_thread.state_dict() == four_threads.state_dict());
+  }
+}
+
+TEST_CASE("moments below the normal numbers are the same at any number of threads") {
+  const StateDict grads = {{"weight/weight", full({200, 300}, 1e-21)}};
+  nn::Linear a(200, 300), b(200, 300);
+  init_all_states(a, {.seed = 4});
+  init_all_states(b, {.seed = 4});
+  Optimizer one_thread(Adam{}), four_threads(Adam{});
+  one_thread.attach(a);
+  four_threads.attach(b, make_pool(4));
+  for (int t = 0; t < 20; ++t) {
+    one_thread.update(grads);
+    four_threads.update(grads);
+  }
+  CHECK(one_thread.state_dict().at("v/weight/weight").at(0) > 0);
+  CHECK(one_thread.state_dict() == four_threads.state_dict());
 }
 
 TEST_CASE("saved optimiser state resumes exactly") {

@@ -65,6 +65,7 @@ TrainingRun::TrainingRun(Task task, Module& model, const Algorithm& algorithm,
       options_(options),
       learner_(model, algorithm, {example(task_, options)}, learner_options(options)),
       optimizer_(rule, options.optimizer) {
+  optimizer_.attach(model, learner_.threads());
   loss_ = [this](const Values& in) {
     return LossResult{.loss = task_loss(task_, learner_(in[0]), in[1]), .results = {}};
   };
@@ -95,7 +96,7 @@ double TrainingRun::update_by_step(const TaskBatch& b) {
     if (mask == 0) continue;
     sum += mask * g.loss;
     scored += mask;
-    optimizer_.update(learner_.model(), *g.gradients);
+    optimizer_.update(*g.gradients);
   }
   return sum / scored;
 }
@@ -109,7 +110,7 @@ double TrainingRun::update() {
     loss = update_by_step(b);
   } else {
     const GradResult g = gradient(b);
-    optimizer_.update(learner_.model(), g.grads);
+    optimizer_.update(g.grads);
     loss = g.losses.at(0);
   }
   log_.training.push_back({.update = updates_ + 1, .loss = loss});

@@ -46,6 +46,26 @@ def test_losses_refuse_other_shapes():
     assert float(bt.accuracy([[0.1, 0.9], [0.9, 0.1]], [1, 1])) == 0.5
 
 
+def test_an_optimizer_attached_to_a_learner_moves_its_model():
+    class Net(bt.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.out = bt.nn.VanillaRNNCell(3, 200), bt.nn.Linear(200, 300)
+
+        def update(self, x):
+            return self.out(self.rnn(x))
+
+    model, optimizer = Net(), bt.SGD(lr=0.5)
+    optimizer.attach(bt.compile(model, bt.D_RTRL, bt.zeros(3), threads=2))
+    before = np.array(model.out.weight.value["weight"])
+    optimizer.update({"out/weight/weight": bt.ones((200, 300))})
+    assert np.array_equal(model.out.weight.value["weight"], before - np.float32(0.5))
+    with pytest.raises(bt.UserError):
+        optimizer.attach(3)
+    with pytest.raises(bt.UserError, match="not compiled yet"):
+        optimizer.attach(bt.D_RTRL(Net()))
+
+
 def test_an_attached_optimizer_moves_the_model_as_update_does():
     models = [bt.nn.init_all_states(bt.nn.Linear(2, 3), seed=1) for _ in range(2)]
     grads = {path: bt.ones(v.shape) for path, v in models[0].state_dict().items()}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// How gemm_kernels.cpp copies B into panels, and products that need no copy. Read once
+// per instruction set, hence no #pragma once.
+#if defined(BRAINTRACE_GEMM_PANELS) == defined(HWY_TARGET_TOGGLE)
+#ifdef BRAINTRACE_GEMM_PANELS
+#undef BRAINTRACE_GEMM_PANELS
+#else
+#define BRAINTRACE_GEMM_PANELS
+#endif
+
+#include <algorithm>
+
+#include <hwy/highway.h>
+
+#include "braintrace/run/gemm_kernels_impl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace braintrace {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using Full = hn::ScalableTag<T>;
+template <class T>
+std::int64_t lanes() {
+  return static_cast<std::int64_t>(hn::Lanes(Full<T>()));
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// Elements of columns that lie along k, as rows: four k of as many columns as a vector
+// holds (f64: two k of two columns).
+#if HWY_MAX_BYTES >= 32
+using Turned = hn::FixedTag<float, 8>;
+HWY_INLINE hn::Vec<Turned> four_k(const float* b, std::int64_t column) {
+  const hn::Full128<float> half;
+  return hn::Combine(Turned(), hn::LoadU(half, b + 4 * column), hn::LoadU(half, b));
+}
+#else
+using Turned = hn::Full128<float>;
+HWY_INLINE hn::Vec<Turned> four_k(const float* b, std::int64_t) {
+  return hn::LoadU(Turned(), b);
+}
+#endif
+HWY_INLINE void turn(const float* b, std::int64_t column, float* to, std::int64_t row) {
+  const Turned d;
+  const hn::Repartition<double, Turned> d64;
+  const auto x0 = four_k(b, column), x1 = four_k(b + column, column);
+  const auto x2 = four_k(b + 2 * column, column), x3 = four_k(b + 3 * column, column);
+  const auto low01 = hn::BitCast(d64, hn::InterleaveLower(d, x0, x1));
+  const auto low23 = hn::BitCast(d64, hn::InterleaveLower(d, x2, x3));
+  const auto up01 = hn::BitCast(d64, hn::InterleaveUpper(d, x0, x1));
+  const auto up23 = hn::BitCast(d64, hn::InterleaveUpper(d, x2, x3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, low01, low23)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, low01, low23)), d, to + row);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, up01, up23)), d, to + 2 * row);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, up01, up23)), d, to + 3 * row);
+}
+HWY_INLINE void turn(const double* b, std::int64_t column, double* to, std::int64_t row) {
+  const hn::Full128<double> d;
+  const auto x0 = hn::LoadU(d, b), x1 = hn::LoadU(d, b + column);
+  hn::StoreU(hn::InterleaveLower(d, x0, x1), d, to);
+  hn::StoreU(hn::InterleaveUpper(d, x0, x1), d, to + row);
+}
+
+// A panel of columns that lie along k, padded by zeros. Returns how many k are done.
+template <class T>
+std::int64_t turn_panel(const MatrixStrides& s, const T* b, std::int64_t count,
+                        std::int64_t width, T* to) {
+  constexpr std::int64_t kDown = 16 / sizeof(T);
+  constexpr std::int64_t kAcross =
+      sizeof(T) == 4 ? static_cast<std::int64_t>(hn::MaxLanes(Turned())) : kDown;
+  const std::int64_t n = 2 * lanes<T>(), turned = width / kAcross * kAcross;
+  const std::int64_t done = count / kDown * kDown;
+  for (std::int64_t q = 0; q < done; q += kDown) {
+    for (std::int64_t j = 0; j < turned; j += kAcross)
+      turn(b + q + j * s.col, s.col, to + q * n + j, n);
+    for (std::int64_t i = q; i < q + kDown && turned < n; ++i) {
+      for (std::int64_t j = turned; j < width; ++j) to[i * n + j] = b[i + j * s.col];
+      std::fill(to + i * n + width, to + (i + 1) * n, T(0));
+    }
+  }
+  return done;
+}
+#else
+template <class T>
+std::int64_t turn_panel(const MatrixStrides&, const T*, std::int64_t, std::int64_t, T*) {
+  return 0;
+}
+#endif
+
+// `count` k of `width` columns of B as one panel, padded by zeros.
+template <class T>
+void pack_panel(const MatrixStrides& s, const T* b, std::int64_t count,
+                std::int64_t width, T* to) {
+  const std::int64_t n = 2 * lanes<T>();
+  const Full<T> d;
+  std::int64_t q = 0;
+  if (s.row == 1) q = turn_panel(s, b, count, width, to);
+  for (to += q * n; q < count; ++q, to += n) {
+    const T* row = b + q * s.row;
+    if (width == n && s.col == 1) {
+      hn::StoreU(hn::LoadU(d, row), d, to);
+      hn::StoreU(hn::LoadU(d, row + n / 2), d, to + n / 2);
+      continue;
+    }
+    for (std::int64_t j = 0; j < width; ++j) to[j] = row[j * s.col];
+    for (std::int64_t j = width; j < n; ++j) to[j] = T(0);
+  }
+}
+
+// Several whole panels of rows with unit stride, row by row: as it lies in memory.
+template <class T>
+void pack_panels(const MatrixStrides& s, const T* b, std::int64_t count,
+                 std::int64_t panels, T* to) {
+  const std::int64_t n = 2 * lanes<T>();
+  const Full<T> d;
+  for (std::int64_t q = 0; q < count; ++q, to += n) {
+    const T* row = b + q * s.row;
+    for (std::int64_t p = 0; p < panels; ++p, row += n) {
+      T* panel = to + p * count * n;
+      hn::StoreU(hn::LoadU(d, row), d, panel);
+      hn::StoreU(hn::LoadU(d, row + n / 2), d, panel + n / 2);
+    }
+  }
+}
+
+// One or two rows, and columns of B that lie along k: sums along k, lane by lane, instead
+// of turning B.
+constexpr std::int64_t kDotRows = 2;
+template <class T, int MR, int NJ>
+void dots(const TileProduct& p, std::int64_t column) {
+  const Full<T> d;
+  const auto *a = static_cast<const T*>(p.a), *b = static_cast<const T*>(p.b);
+  b += column * p.b_strides.col;
+  using V = decltype(hn::Zero(d));
+  V sum[MR][NJ];
+  for (auto& row : sum)
+    for (V& v : row) v = hn::Zero(d);
+  std::int64_t q = 0;
+  for (; q + lanes<T>() <= p.k; q += lanes<T>())
+    for (int j = 0; j < NJ; ++j) {
+      const V right = hn::LoadU(d, b + j * p.b_strides.col + q);
+      for (int i = 0; i < MR; ++i)
+        sum[i][j] =
+            hn::MulAdd(hn::LoadU(d, a + i * p.a_strides.row + q), right, sum[i][j]);
+    }
+  for (int i = 0; i < MR; ++i)
+    for (int j = 0; j < NJ; ++j) {
+      T total = hn::GetLane(hn::SumOfLanes(d, sum[i][j]));
+      for (std::int64_t r = q; r < p.k; ++r)
+        total += a[i * p.a_strides.row + r] * b[j * p.b_strides.col + r];
+      T& c = static_cast<T*>(p.c)[i * p.c_row + column + j];
+      T y = static_cast<T>(p.alpha) * total;
+      if (p.beta != 0) y += static_cast<T>(p.beta) * c;
+      if (p.bias != nullptr) y += static_cast<const T*>(p.bias)[column + j];
+      c = y;
+    }
+}
+template <class T>
+bool is_dots(const TileProduct& p) {
+  return p.m <= kDotRows && p.packed_panel == 0 && p.b_strides.row == 1 &&
+         p.b_strides.col != 1 && p.a_strides.col == 1 && p.k >= 2 * lanes<T>();
+}
+template <class T>
+void all_dots(const TileProduct& p) {
+  constexpr int kTogether = 8;
+  std::int64_t j = 0;
+  for (; j + kTogether / p.m <= p.n; j += kTogether / p.m)
+    p.m == 1 ? dots<T, 1, kTogether>(p, j) : dots<T, 2, kTogether / 2>(p, j);
+  for (; j < p.n; ++j) p.m == 1 ? dots<T, 1, 1>(p, j) : dots<T, 2, 1>(p, j);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace braintrace
+HWY_AFTER_NAMESPACE();
+#endif
