@@ -10,13 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 N_IN, N, N_OUT, STEPS = 10, 128, 10, 300
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def data(batch, steps):
+    import numpy as np  # of the environment compare.py makes
     random = np.random.default_rng(0)
     return (random.standard_normal((steps, batch, N_IN), dtype="float32"),
             random.standard_normal((steps, batch, N_OUT), dtype="float32"))
