@@ -181,9 +181,24 @@ std::vector<Value> DenseRule::roll(StepTerms& t, const std::vector<Value>& eps) 
   return out;
 }
 
-void DenseRule::contract(LeafGradients& out, const GroupSignals& signals, const Entry& e,
-                         const Value& eps) const {
-  const Value& s = signals[static_cast<std::size_t>(writer(e).group().index)];
+std::optional<Value> DenseRule::led_back(StepTerms& t, const Entry& e,
+                                         const Value& s) const {
+  const ETraceConfig& config = context().config();
+  const HiddenGroup& g = writer(e).group();
+  const TemporalRecursion recursion = context().recursion();
+  if (recursion == TemporalRecursion::scalar_leak) return s * *config.decay().f;
+  if (recursion == TemporalRecursion::none || !g.has_recurrence ||
+      config.recurrence_scope() == RecurrenceScope::sparse_n)
+    return std::nullopt;
+  return times_blocks_transposed(g.descent ? t.loop_D(g.index) : *t.D(g.index), s);
+}
+
+const Value& DenseRule::own(const GroupSignals& signals, const Entry& e) const {
+  return signals[static_cast<std::size_t>(writer(e).group().index)];
+}
+
+void DenseRule::contract(LeafGradients& out, const Value& s, const Entry& e,
+                         const Value& eps) {
   add_to(out, leaf_name(e.leaf), contracted_last(eps, s));
 }
 
@@ -196,7 +211,7 @@ LeafGradients DenseRule::solve(StepTerms& t, const GroupSignals& signals,
     const Entry& e = entries_[i];
     if (filtered() && on_gradient && t.moves_filters)
       eps[first + i] = stored(loaded(eps[first + i], e) * kappa_ + loaded(eps[i], e));
-    contract(out, signals, e, loaded(eps[first + i], e));
+    contract(out, own(signals, e), e, loaded(eps[first + i], e));
   }
   return out;
 }
@@ -207,12 +222,12 @@ LeafGradients DenseRule::history(StepTerms& t, const GroupSignals& signals,
   LeafGradients out;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& e = entries_[i];
-    std::optional<Value> past = carried(t, e, before[i]);
-    if (filtered()) {
-      const Value f = loaded(before[entries_.size() + i], e) * kappa_;
-      past = past ? *past + f : f;
-    }
-    if (past) contract(out, signals, e, *past);
+    const Value& s = own(signals, e);
+    if (const auto led = led_back(t, e, s))
+      contract(out, *led, e, loaded(before[i], e));
+    else if (const auto past = carried(t, e, before[i]))
+      contract(out, s, e, *past);
+    if (filtered()) contract(out, s * kappa_, e, loaded(before[entries_.size() + i], e));
   }
   return out;
 }
@@ -300,9 +315,9 @@ LeafGradients DenseRule::entry(StepTerms&, const GroupSignals& lambda,
   LeafGradients out;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& e = entries_[i];
-    contract(out, lambda, e, loaded(before[i], e));
+    contract(out, own(lambda, e), e, loaded(before[i], e));
     if (filtered())
-      contract(out, filtered_credit, e, loaded(before[entries_.size() + i], e));
+      contract(out, own(filtered_credit, e), e, loaded(before[entries_.size() + i], e));
   }
   return out;
 }

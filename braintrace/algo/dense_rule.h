@@ -59,8 +59,11 @@ class DenseRule : public LearningRule {
                            const std::optional<Value>& p) const;
   // R E; nullopt: nothing is carried.
   std::optional<Value> carried(StepTerms& t, const Entry& e, const Value& eps) const;
-  void contract(LeafGradients& out, const GroupSignals& signals, const Entry& e,
-                const Value& eps) const;
+  // s R, to meet E itself, which is larger; nullopt: R E is the way, or nothing.
+  std::optional<Value> led_back(StepTerms& t, const Entry& e, const Value& s) const;
+  const Value& own(const GroupSignals& signals, const Entry& e) const;
+  static void contract(LeafGradients& out, const Value& s, const Entry& e,
+                       const Value& eps);
   Value stored(const Value& eps) const;
   static Value loaded(const Value& eps, const Entry& e);
 

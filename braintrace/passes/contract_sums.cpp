@@ -45,6 +45,25 @@ bool rides_along(const Contraction& c, const Contraction& larger) {
       });
 }
 
+// A sum that would come out turned, with an operand that is multiplied out: that one is
+// made turned instead. It is no larger, and what reads the sum finds its rows.
+std::optional<Plan> plan_turned(const LoweredGraph& g, ValueId v, const Plan& straight) {
+  if (straight.terms.size() != 1 || in_order(straight.terms[0], straight.products.out))
+    return std::nullopt;
+  Plan plan{expand_products(g, v, {.split_operands = true}), {}};
+  const SumOfProducts& p = plan.products;
+  if (p.terms.size() != 1) return std::nullopt;
+  const auto c = as_spread_contraction(p.terms[0], p, straight.terms[0].operands.size());
+  const auto is_spread = [](const Operand& o) { return !o.outer.empty(); };
+  if (!c || !in_order(*c, p.out) ||
+      std::none_of(c->operands.begin(), c->operands.end(), is_spread) ||
+      largest_operand(*c, p.sizes) >
+          largest_operand(straight.terms[0], straight.products.sizes))
+    return std::nullopt;
+  plan.terms.push_back(*c);
+  return plan;
+}
+
 // A sum: some term must gain; those that do not stay as they are, and take along others
 // of the same sum.
 std::optional<Plan> plan_sum(const LoweredGraph& g, ValueId v) {
@@ -60,6 +79,7 @@ std::optional<Plan> plan_sum(const LoweredGraph& g, ValueId v) {
                       [&](const auto& l) { return !l.as_product && rides_along(c, l); });
       any = any || (c.as_product && !along);
     }
+    if (auto turned = plan_turned(g, v, *plan)) return turned;
     if (!any) continue;
     merge_common(plan->terms, plan->products.out);
     return plan;

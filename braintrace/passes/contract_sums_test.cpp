@@ -115,6 +115,44 @@ TEST_CASE("a third factor joins the side that has its axes") {
       out %4)"));
 }
 
+// Over t, of u[t,j] v[t,l] w[l,j] x[t,k], read as [k,j,l].
+TEST_CASE("a factor of a sum that would come out turned is made turned instead") {
+  CHECK(contracted(R"(in %0:f64[5,3] %1:f64[5,4] %2:f64[4,3] %3:f64[5,6]
+      %4:f64[5,1,3] = reshape {shape=[5,1,3]} %0
+      %5:f64[5,4,1] = reshape {shape=[5,4,1]} %1
+      %6:f64[5,4,3] = broadcast {shape=[5,4,3]} %4
+      %7:f64[5,4,3] = broadcast {shape=[5,4,3]} %5
+      %8:f64[5,4,3] = broadcast {shape=[5,4,3]} %2
+      %9:f64[5,4,3] = mul %6 %7
+      %10:f64[5,4,3] = mul %9 %8
+      %11:f64[5,4,3,6] = dot_general {lhs_batch=[0], lhs_contract=[], rhs_batch=[0],
+                                      rhs_contract=[]} %10 %3
+      %12:f64[5,6,3,4] = transpose {permutation=[0,3,2,1]} %11
+      %13:f64[6,3,4] = reduce_sum {axes=[0]} %12
+      out %13)") == text(R"(in %0:f64[5,3] %1:f64[5,4] %2:f64[4,3] %3:f64[5,6]
+      %4:f64[5,3,1] = reshape {shape=[5,3,1]} %0
+      %5:f64[5,1,4] = reshape {shape=[5,1,4]} %1
+      %6:f64[5,3,4] = broadcast {shape=[5,3,4]} %4
+      %7:f64[5,3,4] = broadcast {shape=[5,3,4]} %5
+      %8:f64[5,3,4] = mul %6 %7
+      %9:f64[6,3,4] = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[],
+                                   rhs_contract=[0]} %3 %8
+      %10:f64[3,4] = transpose {permutation=[1,0]} %2
+      %11:f64[1,3,4] = reshape {shape=[1,3,4]} %10
+      %12:f64[6,3,4] = broadcast {shape=[6,3,4]} %11
+      %13:f64[6,3,4] = mul %9 %12
+      out %13)"));
+}
+
+TEST_CASE("an operand that is no outer product stays as it lies") {
+  const char* g = R"(in %0:f64[5,4,3] %1:f64[5,6]
+      %2:f64[4,3,6] = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[],
+                                   rhs_contract=[0]} %0 %1
+      %3:f64[6,3,4] = transpose {permutation=[2,1,0]} %2
+      out %3)";
+  CHECK(contracted(g) == text(g));
+}
+
 TEST_CASE("a sum of products no larger than their factors stays element by element") {
   const char* g = R"(in %0:f64[5,4] %1:f64[5,4]
       %2:f64[5,4] = mul %0 %1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deciding about and writing products of two operands.
 #include <algorithm>
+#include <tuple>
 
 #include "braintrace/ops/ops.h"
 #include "braintrace/passes/products_impl.h"
@@ -26,6 +27,13 @@ Labels without_units(const Labels& labels) {
   return out;
 }
 
+// Every factor an operand.
+Contraction separate(const Term& t) {
+  Contraction c{.scale = t.scale, .operands = {}, .sums = t.sums, .gemms = t.gemms};
+  for (const Factor& f : t.factors) c.operands.push_back({without_units(f.labels), {f}});
+  return c;
+}
+
 // Where the smallest operand that fits into another one is, and the smallest it fits.
 std::optional<std::pair<std::size_t, std::size_t>> fitting_pair(
     const std::vector<Operand>& operands, const Shape& sizes) {
@@ -39,6 +47,47 @@ std::optional<std::pair<std::size_t, std::size_t>> fitting_pair(
       if (better) best = {i, j};
     }
   return best;
+}
+
+// `from` becomes part of `into`, which has all its labels. False: it can not.
+bool multiply_into(std::vector<Operand>& operands, std::size_t from, std::size_t into) {
+  Operand& whole = operands[into];
+  if (!whole.outer.empty()) {
+    whole.outer.push_back(operands[from]);
+  } else {
+    if (!operands[from].outer.empty()) return false;
+    for (const Factor& f : operands[from].factors) whole.factors.push_back(f);
+  }
+  operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(from));
+  return true;
+}
+
+Labels united(const Labels& a, const Labels& b) {
+  Labels both = a;
+  for (std::int64_t l : b)
+    if (!contains(a, l)) both.push_back(l);
+  return both;
+}
+
+// The two whose outer product is the smallest become one, in the order of `out`.
+void spread_smallest(std::vector<Operand>& operands, const Shape& sizes,
+                     const Labels& out) {
+  std::size_t a = 0, b = 1;
+  const auto size = [&](std::size_t i, std::size_t j) {
+    return size_of(united(operands[i].labels, operands[j].labels), sizes);
+  };
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    for (std::size_t j = i + 1; j < operands.size(); ++j)
+      if (size(i, j) < size(a, b)) std::tie(a, b) = std::tuple(i, j);
+  Operand whole;
+  const Labels both = united(operands[a].labels, operands[b].labels);
+  for (std::int64_t l : both)
+    if (!contains(out, l)) whole.labels.push_back(l);
+  for (std::int64_t l : out)
+    if (contains(both, l)) whole.labels.push_back(l);
+  whole.outer = {operands[a], operands[b]};
+  operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(b));
+  operands[a] = std::move(whole);
 }
 
 // Labels of one operand by what becomes of them in a product with the other.
@@ -65,10 +114,12 @@ Labels product_labels(const Labels& lhs, const Labels& rhs, const Labels& out) {
 }
 
 bool ordered_as(const Labels& labels, const Labels& out) {
-  Labels wanted;
+  Labels wanted, kept;
   for (std::int64_t l : out)
     if (contains(labels, l)) wanted.push_back(l);
-  return labels == wanted;
+  for (std::int64_t l : labels)
+    if (contains(out, l)) kept.push_back(l);
+  return kept == wanted;
 }
 
 std::int64_t place_of(const Labels& labels, std::int64_t l) {
@@ -109,9 +160,16 @@ Labelled factor_value(const Factor& f, std::span<const Value> env) {
 }
 
 Labelled operand_value(const Operand& o, std::span<const Value> env) {
-  Labelled result = factor_value(o.factors[0], env);
-  if (!o.signs.empty() && o.signs[0] < 0) result.value = -result.value;
-  for (std::size_t i = 1; i < o.factors.size(); ++i) {
+  Labelled result;
+  if (o.outer.empty()) {
+    result = factor_value(o.factors[0], env);
+    if (!o.signs.empty() && o.signs[0] < 0) result.value = -result.value;
+  } else {
+    result = {aligned(operand_value(o.outer[0], env), o.labels), o.labels};
+    for (std::size_t i = 1; i < o.outer.size(); ++i)
+      result.value = result.value * aligned(operand_value(o.outer[i], env), o.labels);
+  }
+  for (std::size_t i = o.outer.empty() ? 1 : 0; i < o.factors.size(); ++i) {
     const Value next = aligned(factor_value(o.factors[i], env), result.labels);
     if (o.signs.empty()) {
       result.value = result.value * next;
@@ -146,9 +204,7 @@ Labelled multiplied(const Labelled& lhs, const Labelled& rhs, const Labels& out)
 }
 
 Labelled multiplied_in_place(const Labelled& a, const Labelled& b) {
-  Labels both = a.labels;
-  for (std::int64_t l : b.labels)
-    if (!contains(both, l)) both.push_back(l);
+  const Labels both = united(a.labels, b.labels);
   return {aligned(a, both) * aligned(b, both), both};
 }
 
@@ -173,6 +229,7 @@ Labelled product_of(const Contraction& c, const Labels& out, std::span<const Val
 // The result's axes, stretched where no operand has them.
 Value emit_one(const Contraction& c, const SumOfProducts& p, std::span<const Value> env) {
   Value v = aligned(product_of(c, p.out, env), p.out);
+  for (const Factor& f : c.outside) v = v * aligned(factor_value(f, env), p.out);
   if (c.scale != 1) v = c.scale == -1 ? -v : v * c.scale;
   Shape shape;
   for (std::int64_t l : p.out) shape.push_back(p.sizes[static_cast<std::size_t>(l)]);
@@ -182,26 +239,45 @@ Value emit_one(const Contraction& c, const SumOfProducts& p, std::span<const Val
 }  // namespace
 
 std::optional<Contraction> as_contraction(const Term& t, const Shape& sizes) {
-  Contraction c{.scale = t.scale, .operands = {}, .sums = t.sums, .gemms = t.gemms};
-  for (const Factor& f : t.factors) c.operands.push_back({without_units(f.labels), {f}});
+  Contraction c = separate(t);
   while (c.operands.size() > 2) {
     const auto pair = fitting_pair(c.operands, sizes);
-    if (!pair) return std::nullopt;
-    const auto [from, into] = *pair;
-    Operand& o = c.operands[into];
-    for (const Factor& f : c.operands[from].factors) o.factors.push_back(f);
-    c.operands.erase(c.operands.begin() + static_cast<std::ptrdiff_t>(from));
+    if (!pair || !multiply_into(c.operands, pair->first, pair->second))
+      return std::nullopt;
   }
   return c;
 }
 
+std::optional<Contraction> as_spread_contraction(const Term& t, const SumOfProducts& p,
+                                                 std::size_t num_operands) {
+  Contraction c = separate(t);
+  std::erase_if(c.operands, [&](const Operand& o) {
+    const bool unmet = within(o.labels, p.out);
+    if (unmet) c.outside.push_back(o.factors[0]);
+    return unmet;
+  });
+  if (c.operands.empty()) return std::nullopt;
+  while (c.operands.size() > num_operands) {
+    if (const auto pair = fitting_pair(c.operands, p.sizes)) {
+      if (!multiply_into(c.operands, pair->first, pair->second)) return std::nullopt;
+    } else {
+      spread_smallest(c.operands, p.sizes, p.out);
+    }
+  }
+  return c;
+}
+
+std::int64_t largest_operand(const Contraction& c, const Shape& sizes) {
+  std::int64_t largest = 0;
+  for (const Operand& o : c.operands)
+    largest = std::max(largest, size_of(o.labels, sizes));
+  return largest;
+}
+
 bool is_enlarging(const Contraction& c, const Shape& sizes) {
   if (c.operands.size() < 2) return false;
-  const Labels &l = c.operands[0].labels, &r = c.operands[1].labels;
-  Labels both = l;
-  for (std::int64_t label : r)
-    if (!contains(l, label)) both.push_back(label);
-  return size_of(both, sizes) > std::max(size_of(l, sizes), size_of(r, sizes));
+  return size_of(united(c.operands[0].labels, c.operands[1].labels), sizes) >
+         largest_operand(c, sizes);
 }
 
 bool in_order(const Contraction& c, const Labels& out) {

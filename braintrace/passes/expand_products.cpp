@@ -79,6 +79,7 @@ class Expander {
       inner.push_back(gone ? label(shape[a]) : *kept++);
       if (gone) summed.push_back(inner.back());
     }
+    if (options_.split_operands) whole_ = g_.graph().type(n.inputs[0]).size();
     std::vector<Term> terms = terms_of(n.inputs[0], inner, true);
     for (Term& t : terms) {
       ++t.sums;
@@ -113,7 +114,7 @@ class Expander {
       t.factors.push_back({v, labels});
     } else if (const auto axes = view_axes(g_, *n)) {
       multiply(t, n->inputs[0], behind_view(*axes, labels), mine);
-    } else if (mine && is_micro(g_.lowering(*n), MicroOp::mul)) {
+    } else if ((mine || is_whole(v)) && is_micro(g_.lowering(*n), MicroOp::mul)) {
       multiply(t, n->inputs[0], labels, true);
       multiply(t, n->inputs[1], labels, true);
     } else if (const auto* gemm = plain_gemm(g_, *n); mine && gemm && may_split(v)) {
@@ -123,6 +124,9 @@ class Expander {
     }
   }
 
+  // As large as the operand it is part of: others may read it, but what it is made of is
+  // small or as large.
+  bool is_whole(ValueId v) const { return g_.graph().type(v).size() == whole_; }
   bool may_split(ValueId v) const { return options_.split_gemms || v == root_; }
 
   void multiply_gemm(Term& t, const Node& n, const lowering::Gemm& gemm,
@@ -144,8 +148,8 @@ class Expander {
     fill_free(right, gemm.rhs_batch, gemm.rhs_contract, next);
     Ints summed;
     for (std::int64_t a : gemm.lhs_contract) summed.push_back(at(left, a));
-    look_through_views(t, n.inputs[0], std::move(left));
-    look_through_views(t, n.inputs[1], std::move(right));
+    multiply_operand(t, n.inputs[0], std::move(left));
+    multiply_operand(t, n.inputs[1], std::move(right));
     scale_by_missing(t, summed);
   }
 
@@ -160,7 +164,11 @@ class Expander {
     }
   }
 
-  void look_through_views(Term& t, ValueId v, Labels labels) {
+  void multiply_operand(Term& t, ValueId v, Labels labels) {
+    if (options_.split_operands) {
+      whole_ = g_.graph().type(v).size();
+      return multiply(t, v, labels, true);
+    }
     while (const Node* n = g_.producer(v)) {
       const auto axes = view_axes(g_, *n);
       if (!axes) break;
@@ -173,6 +181,7 @@ class Expander {
   const LoweredGraph& g_;
   const ExpandOptions& options_;
   ValueId root_;
+  std::int64_t whole_ = 0;  // size of an operand that is being split
   Shape sizes_;
 };
 

@@ -9,11 +9,13 @@
 #include "braintrace/passes/narrow_uniform.h"
 #include "braintrace/passes/outer_products.h"
 #include "braintrace/passes/reuse_loop_values.h"
+#include "braintrace/passes/slice_products.h"
 #include "braintrace/passes/split_scan.h"
 #include "braintrace/passes/split_states.h"
 #include "braintrace/passes/spread_vectors.h"
 #include "braintrace/passes/squeeze_axes.h"
 #include "braintrace/passes/stretch_constants.h"
+#include "braintrace/passes/unit_products.h"
 
 namespace braintrace {
 
@@ -26,6 +28,9 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   }
   h = run(
       "narrow_uniform", [](const Graph& x) { return narrow_uniform(x); }, h);
+  h = run("slice_products", slice_products, h);
+  h = run("unit_products", unit_products, h);
+  h = run("dce", dce, h);
   h = run(
       "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);
   h = run("reuse_loop_values", reuse_loop_values, h);

@@ -4,7 +4,7 @@
 // from step to step, everything else is done for all steps at once, sums of products are
 // matrix products.
 //   Needs: a verified graph that will not be differentiated or traced any more.
-//   Keeps: inputs, outputs, values up to the order of sums.
+//   Keeps: inputs, outputs, values up to the order of sums and of factors under them.
 // Every pass runs a fixed number of times.
 #include "braintrace/passes/pipeline.h"
 

@@ -33,6 +33,8 @@ struct SumOfProducts {
 
 struct ExpandOptions {
   bool split_gemms = true;  // else a product with contraction is a factor
+  // Operands of products are read as the products they are, whoever else reads them.
+  bool split_operands = false;
 };
 // Follows v's inputs while nobody else reads them; permuted and stretched values are
 // looked through always.
@@ -40,16 +42,20 @@ SumOfProducts expand_products(const LoweredGraph& g, ValueId v,
                               const ExpandOptions& options = {});
 
 // One side of a product of two: factors multiplied position by position (the first has
-// all the labels), or, with signs, added.
+// all the labels), or, with signs, added. `outer`: operands whose product over all their
+// labels comes before any factor.
 struct Operand {
   Labels labels;
   std::vector<Factor> factors;
   std::vector<double> signs = {};
+  std::vector<Operand> outer = {};
 };
-// scale * operand, or scale * product of two operands, summed as the labels say
+// scale * operand, or scale * product of two operands, summed as the labels say, then
+// multiplied by the factors outside.
 struct Contraction {
   double scale = 1;
   std::vector<Operand> operands;
+  std::vector<Factor> outside = {};
   int sums = 0, gemms = 0;
   bool as_product = true;  // else multiplied position by position, then summed
 };
@@ -57,6 +63,12 @@ struct Contraction {
 // Multiplies factors into others that have all their labels until two are left. Nullopt
 // when that is not possible.
 std::optional<Contraction> as_contraction(const Term& t, const Shape& sizes);
+// The same until `num_operands` are left, with outer products where nothing fits: their
+// axes come in the order of `out`, those that are summed over first. Factors that no sum
+// meets stay outside.
+std::optional<Contraction> as_spread_contraction(const Term& t, const SumOfProducts& p,
+                                                 std::size_t num_operands);
+std::int64_t largest_operand(const Contraction& c, const Shape& sizes);
 // Writing the product out element by element would make something larger than either
 // side.
 bool is_enlarging(const Contraction& c, const Shape& sizes);

@@ -99,12 +99,38 @@ void copy_run(const TileLayout& t, const Ints& strides, TileLayout::Run run,
   }
 }
 
-// Does an operand stay the same along a row, but not from row to row?
-bool has_number_per_row(const TileLayout& t) {
-  return std::any_of(t.strides.begin(), t.strides.end(), [](const Ints& s) {
-    return !s.empty() && s.back() == 0 &&
-           std::any_of(s.begin(), s.end(), [](auto v) { return v != 0; });
+// How many positions, innermost ones, an operand walks through without a jump, and how
+// many find it unchanged.
+std::int64_t unbroken(const TileLayout& t, const Ints& strides) {
+  std::int64_t n = 1;
+  for (std::size_t a = t.shape.size(); a-- > 0 && strides[a] == n;) n *= t.shape[a];
+  return n;
+}
+std::int64_t unchanged(const TileLayout& t, const Ints& strides) {
+  std::int64_t n = 1;
+  for (std::size_t a = t.shape.size(); a-- > 0 && strides[a] == 0;) n *= t.shape[a];
+  return n;
+}
+
+// Does an operand stay the same along a row, but not along so many?
+bool has_number_per_row(const TileLayout& t, std::int64_t rows) {
+  return std::any_of(t.strides.begin(), t.strides.end(), [&](const Ints& s) {
+    const std::int64_t n = unchanged(t, s);
+    return !s.empty() && s.back() == 0 && n < t.size &&
+           (rows == 1 || n / t.row % rows != 0);
   });
+}
+
+// At most so many, but as many as fit what operands walk through or find unchanged, where
+// such a number is not much less.
+std::int64_t rows_per_block(const TileLayout& t, std::int64_t most) {
+  for (std::int64_t rows = most; 4 * rows > 3 * most; --rows)
+    if (std::all_of(t.strides.begin(), t.strides.end(), [&](const Ints& s) {
+          const std::int64_t n = std::max(unbroken(t, s), unchanged(t, s));
+          return n <= t.row || n / t.row % rows == 0;
+        }))
+      return rows;
+  return most;
 }
 
 }  // namespace
@@ -127,13 +153,14 @@ TileLayout tile_layout(const Shape& loop, const std::vector<Ints>& strides,
   if (!t.shape.empty()) t.row = t.shape.back();
   if (t.size == 0) return t;
   const std::int64_t of_number = one_kernel ? kLongRowOfKernel : kLongRowOfNumber;
-  const std::int64_t long_row = has_number_per_row(t) ? of_number : kLongRow;
+  const std::int64_t rows = rows_per_block(t, std::max<std::int64_t>(1, block / t.row));
+  const std::int64_t long_row = has_number_per_row(t, rows) ? of_number : kLongRow;
   t.inside_rows = t.shape.size() <= 1 || t.row >= std::min(long_row, block);
   if (t.inside_rows) {
     // Even blocks of whole vectors.
     t.block = divided_up(divided_up(t.row, divided_up(t.row, block)), 16) * 16;
   } else {
-    t.block = block / t.row * t.row;
+    t.block = rows * t.row;
   }
   return t;
 }
@@ -146,7 +173,9 @@ Access access_of(const TileLayout& t, std::size_t operand) {
     if (s.back() == 0) return Access::scalar;
     return s.back() == 1 ? Access::direct : Access::strided;
   }
-  if (s == row_major_strides(t.shape)) return Access::direct;
+  const std::int64_t n = unbroken(t, s);
+  if (n == t.size || n % t.block == 0) return Access::direct;
+  if (unchanged(t, s) % t.block == 0) return Access::scalar;
   const bool periodic =
       std::all_of(s.begin(), s.end() - 1, [](auto v) { return v == 0; });
   return periodic ? Access::fixed : Access::strided;

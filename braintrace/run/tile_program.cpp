@@ -61,12 +61,12 @@ class ChunkRunner {
     const TileLayout& t = code_.layout;
     TileLayout::Run run = t.run(first);
     place(run.start);
-    if (is_one_kernel() && t.shape.size() == 2 && t.blocks_per_row() == 1)
-      return rows_of_kernel(last - first);
     std::int64_t at = run.start % t.row, index[kMaxAxes] = {};
     std::int64_t rest = run.start / t.row;
     const std::size_t outer = t.shape.empty() ? 0 : t.shape.size() - 1;
     for (std::size_t a = outer; a-- > 0; rest /= t.shape[a]) index[a] = rest % t.shape[a];
+    if (is_one_kernel() && outer > 0 && t.blocks_per_row() == 1)
+      return rows_of_kernel(last - first, index, outer);
     for (std::int64_t b = first;;) {
       for (const TileAction& a : code_.actions) act(a, run);
       if (++b == last) return;
@@ -89,24 +89,37 @@ class ChunkRunner {
   }
 
   // What a program of one kernel costs per row beside the kernel counts for short rows.
-  void rows_of_kernel(std::int64_t rows) {
+  void rows_of_kernel(std::int64_t rows, std::int64_t* index, std::size_t outer) {
+    const std::size_t inner = outer - 1;
+    while (rows > 0) {
+      const std::int64_t n = std::min(rows, code_.layout.shape[inner] - index[inner]);
+      rows_along(inner, n);
+      rows -= n;
+      if (rows == 0) return;
+      shift(inner, n - 1);  // next_row moves the last step
+      index[inner] += n - 1;
+      next_row(index, outer);
+    }
+  }
+  void rows_along(std::size_t axis, std::int64_t rows) {
     const TileAction& a = code_.actions[0];
     const void* in[4];
     std::int64_t step[4];
     for (int i = 0; i < 4; ++i) {
       in[i] = table_[a.operands[i]];
-      step[i] = bytes_between_rows(a.operands[i]);
+      step[i] = bytes_between(axis, a.operands[i]);
     }
     std::byte* out = table_[a.result];
-    const std::int64_t out_step = bytes_between_rows(a.result);
+    const std::int64_t out_step = bytes_between(axis, a.result);
     for (; rows > 0; --rows, out += out_step) {
       a.call(in, out, static_cast<std::size_t>(code_.layout.row));
       for (int i = 0; i < 4; ++i) in[i] = static_cast<const std::byte*>(in[i]) + step[i];
     }
   }
-  std::int64_t bytes_between_rows(int entry) const {
+  std::int64_t bytes_between(std::size_t axis, int entry) const {
+    const std::int64_t* bytes = code_.moves.data() + axis * code_.moving.size();
     for (std::size_t m = 0; m < code_.moving.size(); ++m)
-      if (code_.moving[m].entry == entry) return code_.moves[m];
+      if (code_.moving[m].entry == entry) return bytes[m];
     return 0;
   }
 

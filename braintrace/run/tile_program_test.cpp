@@ -112,7 +112,8 @@ TEST_CASE("operands repeated along axes are read as such") {
   // Rows short and long, so that blocks hold whole rows or lie inside one.
   for (const Shape& loop :
        {Shape{37, 5}, Shape{3, 700}, Shape{4, 6, 9}, Shape{2, 3, 200}, Shape{7, 23},
-        Shape{7, 24}, Shape{5, 3, 41}, Shape{1, 1}, Shape{}, Shape{0, 4}}) {
+        Shape{7, 24}, Shape{5, 3, 41}, Shape{4, 32, 32}, Shape{3, 50, 48},
+        Shape{2, 3, 4, 100}, Shape{1, 1}, Shape{}, Shape{0, 4}}) {
     const auto rank = loop.size();
     for (std::size_t mask = 0; mask < (1U << rank); ++mask) {
       Shape small = loop;
@@ -139,6 +140,19 @@ TEST_CASE("operands repeated along axes are read as such") {
       CHECK(r.outputs[2] == judge(MicroOp::neg, {wide}, DType::f32));
     }
   }
+}
+
+TEST_CASE("outer products over several axes are made row by row at any start") {
+  const Shape loop = {50, 33, 32};
+  const Array x = data(DType::f32, {50, 1, 32}, 3), y = data(DType::f32, {50, 33, 1}, 4);
+  const TileSpec spec{.loop = loop,
+                      .inputs = {{DType::f32, {32, 0, 1}}, {DType::f32, {33, 1, 0}}},
+                      .steps = {{MicroOp::mul, DType::f32, {0, 1}}},
+                      .outputs = {{2, packed(loop)}}};
+  const Array want =
+      judge(MicroOp::mul, {x.broadcast_to(loop), y.broadcast_to(loop)}, DType::f32);
+  for (const int threads : {1, 2, 4})  // each starts somewhere between rows
+    CHECK(run(spec, {x, y}, {want}, threads).outputs[0] == want);
 }
 
 TEST_CASE("inputs and outputs may be transposed or padded") {
