@@ -2,6 +2,8 @@
 #include "braintrace/passes/fold.h"
 
 #include "braintrace/ir/evaluate.h"
+#include "braintrace/ops/ops.h"
+#include "braintrace/ops/simplify.h"
 #include "braintrace/passes/rewrite.h"
 
 namespace braintrace {
@@ -36,12 +38,31 @@ Rewrite folded(Builder& b, const Site& s, const FoldOptions& options) {
   }
 }
 
+// Element by element, on values that are one number each: the op runs once.
+Rewrite folded_number(Builder& b, const Site& s) {
+  if (!has(s.op.traits, Trait::elementwise) || has(s.op.traits, Trait::region) ||
+      s.in.empty())
+    return std::nullopt;
+  std::vector<Array> numbers;
+  for (const Value& v : s.in) {
+    const auto x = v.shape() == s.in[0].shape() ? splat_value(v) : std::nullopt;
+    if (!x) return std::nullopt;
+    numbers.push_back(full({}, *x, v.dtype()));
+  }
+  const std::vector<Array> out = eval_op(s.op, numbers, s.attrs);
+  if (out.size() != 1) return std::nullopt;
+  return {{broadcast_to(b.constant(out[0]), s.in[0].shape())}};
+}
+
 }  // namespace
 
 Graph fold(const Graph& g, const FoldOptions& options) {
   RewriteRules rules;
   rules.sub_graph = [&](const Graph& sub) { return fold(sub, options); };
-  rules.node = [&](Builder& b, const Site& s) { return folded(b, s, options); };
+  rules.node = [&](Builder& b, const Site& s) {
+    Rewrite r = folded(b, s, options);
+    return r ? r : folded_number(b, s);
+  };
   return rewrite(g, rules);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs nodes whose inputs are all constants and puts their values in.
+// Runs nodes whose inputs are all constants and puts their values in; on stretched
+// numbers element by element once, and the result is stretched.
 //   Needs: a verified graph.
 //   Keeps: inputs, outputs, values (the op's own eval computes them), derivatives.
 //   Skips: results above max_elements or larger than what they are made of (a broadcast

@@ -112,10 +112,31 @@ TEST_CASE("fold neither grows literals nor passes its size limit") {
   CHECK(print(fold(stretched)) == print(stretched));
   const Graph large = parse(R"(in
       %0:f32[4097] = constant {value=f32[4097](splat 1)}
-      %1:f32[4097] = neg %0
+      %1:f32[4097] = cumsum {axis=0, reverse=false} %0
       out %1)");
   CHECK(print(fold(large)) == print(large));
   CHECK(print(fold(large, {.max_elements = 5000})) != print(large));
+}
+
+TEST_CASE("fold runs stretched numbers once, whatever their size, in loops too") {
+  const char* before = R"(in %0:f64[3,9000]
+      %1:f64[3,9000] = scan {body={
+        in %0:f64[9000]
+        %1:f64[] = constant {value=f64[](3)}
+        %2:f64[9000] = broadcast {shape=[9000]} %1
+        %3:f64[9000] = constant {value=f64[9000](splat 2)}
+        %4:f64[9000] = mul %2 %3
+        %5:f64[9000] = add %0 %4
+        out %5}, length=3, num_carry=0, num_consts=0, reverse=false} %0
+      out %1)";
+  CHECK(print(dce(fold(parse(before)))) == text(R"(in %0:f64[3,9000]
+      %1:f64[3,9000] = scan {body={
+        in %0:f64[9000]
+        %1:f64[] = constant {value=f64[](6)}
+        %2:f64[9000] = broadcast {shape=[9000]} %1
+        %3:f64[9000] = add %0 %2
+        out %3}, length=3, num_carry=0, num_consts=0, reverse=false} %0
+      out %1)"));
 }
 
 TEST_CASE("fold leaves a failing node for the run to report") {
