@@ -80,12 +80,17 @@ class Compiler {
     }
   }
 
-  // Sums of products nobody else reads go through memory once.
+  static bool takes_products(const TileStep& s) {
+    return s.op == MicroOp::add && is_float(s.dtype);
+  }
+
+  // Sums of products that only they read go through memory once; a product two sums read
+  // is computed by both.
   void take_in_products() {
-    std::vector<int> uses(types_.size(), 0);
+    std::vector<int> uses(types_.size(), 0);  // 3: somebody else's, or too many
     for (const TileStep& s : spec_.steps)
-      for (int v : s.operands) ++uses[at(v)];
-    for (const TileOutput& o : spec_.outputs) uses[at(o.value)] += 2;
+      for (int v : s.operands) uses[at(v)] += takes_products(s) ? 1 : 3;
+    for (const TileOutput& o : spec_.outputs) uses[at(o.value)] += 3;
     std::vector<bool>& scalar = scalar_;
     scalar.assign(types_.size(), false);
     for (int i = 0; i < code_.num_inputs; ++i)
@@ -97,11 +102,10 @@ class Compiler {
                       [&](int v) { return scalar[at(v)]; });
       const auto is_product = [&](int v) {
         const int p = v - code_.num_inputs;
-        return p >= 0 && steps_[at(p)].op == MicroOp::mul && uses[at(v)] == 1 &&
+        return p >= 0 && steps_[at(p)].op == MicroOp::mul && uses[at(v)] < 3 &&
                !scalar[at(v)];
       };
-      if (step.op == MicroOp::add && is_float(step.dtype))
-        take_in(step, is_product, scalar);
+      if (takes_products(spec_.steps[s])) take_in(step, is_product, scalar);
     }
   }
 

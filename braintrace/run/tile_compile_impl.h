@@ -69,7 +69,7 @@ struct TileCode {
   std::size_t slot_bytes = 0;
   std::vector<TilePlace> moving;
   Ints moves;  // bytes between neighbours along an axis: axes x moving entries
-  std::vector<TileAction> once;     // gathers whose result serves all blocks
+  std::vector<TileAction> once;     // gathers and fills whose result serves all blocks
   std::vector<TileAction> actions;  // of each block, in order
   std::vector<TileTrace> traces;
   // Actions are traces, of which several rows may run at once; two axes.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "braintrace/base/divide.h"
+#include "braintrace/base/error.h"
 #include "braintrace/run/tile_layout_impl.h"
 
 namespace braintrace {
@@ -83,18 +84,46 @@ void copy_row(std::byte* strided, std::int64_t stride, std::size_t element,
   copy_strided<1, out>(strided, stride, packed, n);
 }
 
+// Where an operand's rows begin, one after the other, without divisions.
+class RowWalk {
+ public:
+  RowWalk(const TileLayout& t, const Ints& strides, std::int64_t row)
+      : t_(t), strides_(strides), outer_(t.shape.empty() ? 0 : t.shape.size() - 1) {
+    BT_INVARIANT(outer_ <= kMaxAxes);
+    for (std::size_t a = outer_; a-- > 0; row /= t.shape[a]) {
+      index_[a] = row % t.shape[a];
+      offset += index_[a] * strides[a];
+    }
+  }
+  void next() {
+    for (std::size_t a = outer_; a-- > 0;) {
+      offset += strides_[a];
+      if (++index_[a] < t_.shape[a]) return;
+      offset -= index_[a] * strides_[a];
+      index_[a] = 0;
+    }
+  }
+  std::int64_t offset = 0;  // elements
+
+ private:
+  static constexpr std::size_t kMaxAxes = 32;
+  const TileLayout& t_;
+  const Ints& strides_;
+  std::size_t outer_;
+  std::int64_t index_[kMaxAxes];
+};
+
 // Pieces of rows, one after the other.
 template <bool out>
 void copy_run(const TileLayout& t, const Ints& strides, TileLayout::Run run,
               std::size_t element, std::byte* far, std::byte* packed) {
   const std::int64_t step = strides.empty() ? 0 : strides.back();
-  while (run.size > 0) {
-    const std::int64_t n = std::min(run.size, t.row - run.start % t.row);
-    const std::int64_t offset = offset_of(t, strides, run.start);
-    copy_row<out>(far + offset * static_cast<std::int64_t>(element), step, element,
-                  packed, n);
-    packed += static_cast<std::size_t>(n) * element;
-    run.start += n;
+  const auto bytes = static_cast<std::int64_t>(element);
+  std::int64_t at = run.start % t.row;  // of the first row
+  for (RowWalk rows(t, strides, run.start / t.row); run.size > 0; rows.next(), at = 0) {
+    const std::int64_t n = std::min(run.size, t.row - at);
+    copy_row<out>(far + (rows.offset + at * step) * bytes, step, element, packed, n);
+    packed += n * bytes;
     run.size -= n;
   }
 }
@@ -112,25 +141,43 @@ std::int64_t unchanged(const TileLayout& t, const Ints& strides) {
   return n;
 }
 
-// Does an operand stay the same along a row, but not along so many?
+// After how many positions an operand begins again with its first element.
+std::int64_t period(const TileLayout& t, const Ints& strides) {
+  std::int64_t n = t.size;
+  for (std::size_t a = 0; a < t.shape.size() && strides[a] == 0; ++a) n /= t.shape[a];
+  return n;
+}
+
+// Can an operand be reached without gathering it for every block of so many rows?
+bool fits_rows(const TileLayout& t, const Ints& strides, std::int64_t rows) {
+  const std::int64_t n = std::max(unbroken(t, strides), unchanged(t, strides));
+  return n == t.size || (n >= t.row && n / t.row % rows == 0) ||
+         rows * t.row % period(t, strides) == 0;
+}
+
+// Is an operand one number per row, which blocks of so many rows would have to spread?
 bool has_number_per_row(const TileLayout& t, std::int64_t rows) {
   return std::any_of(t.strides.begin(), t.strides.end(), [&](const Ints& s) {
-    const std::int64_t n = unchanged(t, s);
-    return !s.empty() && s.back() == 0 && n < t.size &&
-           (rows == 1 || n / t.row % rows != 0);
+    return !s.empty() && s.back() == 0 && unchanged(t, s) < t.size &&
+           (rows == 1 || !fits_rows(t, s, rows));
   });
 }
 
-// At most so many, but as many as fit what operands walk through or find unchanged, where
-// such a number is not much less.
+// At most so many, but as many as fit most operands, where such a number is not much
+// less.
 std::int64_t rows_per_block(const TileLayout& t, std::int64_t most) {
-  for (std::int64_t rows = most; 4 * rows > 3 * most; --rows)
-    if (std::all_of(t.strides.begin(), t.strides.end(), [&](const Ints& s) {
-          const std::int64_t n = std::max(unbroken(t, s), unchanged(t, s));
-          return n <= t.row || n / t.row % rows == 0;
-        }))
-      return rows;
-  return most;
+  std::int64_t best = most;
+  std::ptrdiff_t most_fitting = -1;
+  for (std::int64_t rows = most; 4 * rows > 3 * most; --rows) {
+    const auto fitting =
+        std::count_if(t.strides.begin(), t.strides.end(),
+                      [&](const Ints& s) { return fits_rows(t, s, rows); });
+    if (fitting > most_fitting) {
+      most_fitting = fitting;
+      best = rows;
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -176,9 +223,7 @@ Access access_of(const TileLayout& t, std::size_t operand) {
   const std::int64_t n = unbroken(t, s);
   if (n == t.size || n % t.block == 0) return Access::direct;
   if (unchanged(t, s) % t.block == 0) return Access::scalar;
-  const bool periodic =
-      std::all_of(s.begin(), s.end() - 1, [](auto v) { return v == 0; });
-  return periodic ? Access::fixed : Access::strided;
+  return t.block % period(t, s) == 0 ? Access::fixed : Access::strided;
 }
 
 std::int64_t offset_of(const TileLayout& t, const Ints& strides, std::int64_t at) {

@@ -40,7 +40,11 @@ class ChunkRunner {
   void run(std::int64_t first, std::int64_t last) {
     for (const TileAction& a : code_.once) {
       const TileLayout::Run all{0, std::min(code_.layout.block, code_.layout.size)};
-      gather(a, all);
+      if (a.kind == TileAction::fill)
+        spread_number(input(a.operands[0]), table_[a.result],
+                      static_cast<std::size_t>(all.size), a.element);
+      else
+        gather(a, all);
     }
     if (code_.layout.inside_rows && code_.layout.shape.size() <= kMaxAxes)
       return walk(first, last);

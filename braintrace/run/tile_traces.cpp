@@ -25,6 +25,7 @@ class Joiner {
     TileTrace trace;
     std::vector<std::size_t> members;        // the last one is where they join
     std::optional<std::size_t> behind = {};  // an action that vanishes, too
+    std::vector<int> numbers = {};           // operands that are one number, to be spread
   };
   // e' = t + u, by the place of its action.
   struct Update {
@@ -223,6 +224,31 @@ class Joiner {
     return true;
   }
 
+  // d_i e_i in t = d_1 e_1 + d_2 e_2; a coefficient may be a number that never changes.
+  struct Share {
+    int d, e;
+    bool number;
+  };
+  Share share_of(std::size_t t, int i) const {
+    const int* pair = action(t).operands + 2 * i;
+    const bool number = (action(t).scalars & kSecondIsNumber << 2 * i) != 0;
+    return {pair[number ? 1 : 0], pair[number ? 0 : 1], number};
+  }
+  bool is_fixed(int entry) const {
+    if (!code_.is_input(entry)) return false;
+    const Ints& strides = code_.strides(entry);
+    return std::all_of(strides.begin(), strides.end(), [](auto s) { return s == 0; });
+  }
+  bool mixes_two(std::size_t t) const {
+    const unsigned scalars = action(t).scalars;
+    if ((scalars & ~(kSecondIsNumber | kSecondIsNumber << 2)) != 0 ||
+        !is_kernel(t, MicroOp::add, 2, scalars))
+      return false;
+    for (const int i : {0, 1})
+      if (const Share s = share_of(t, i); s.number && !is_fixed(s.d)) return false;
+    return true;
+  }
+
   // The signals and traces in h = s1 t1 + s2 t2, and the states that make t1 and t2.
   std::optional<Match> two_states(std::size_t last, std::size_t h, int sum) const {
     int s[2];
@@ -230,32 +256,37 @@ class Joiner {
     for (int i = 0; i < 2; ++i) {
       const int* pair = action(h).operands + 2 * i;
       const auto second = maker(pair[1], h);
-      const bool turned = !second || !is_kernel(*second, MicroOp::add, 2, 0);
+      const bool turned = !second || !mixes_two(*second);
       const auto made = maker(pair[turned ? 0 : 1], h);
-      if (!made || !is_kernel(*made, MicroOp::add, 2, 0)) return std::nullopt;
+      if (!made || !mixes_two(*made)) return std::nullopt;
       s[i] = pair[turned ? 1 : 0];
       t[i] = *made;
     }
     const auto u1 = update_of(t[0], h), u2 = update_of(t[1], h);
-    if (!u1 || !u2 || t[0] == t[1] || u1->input != u2->input) return std::nullopt;
-    if (u1->input == TraceInput::product && u1->x != u2->x) return std::nullopt;
-    const int *a = action(t[0]).operands, *b = action(t[1]).operands;
-    if (a[1] != b[1] || a[3] != b[3]) return std::nullopt;
-    Match m{{.call = two_state_kernel(action(last).dtype, u1->input),
+    if (!u1 || !u2 || t[0] == t[1]) return std::nullopt;
+    const bool first = u1->input == TraceInput::product;
+    if (first && u2->input == TraceInput::product && u1->x != u2->x) return std::nullopt;
+    const Share a1 = share_of(t[0], 0), a2 = share_of(t[0], 1);
+    const Share b1 = share_of(t[1], 0), b2 = share_of(t[1], 1);
+    if (a1.e != b1.e || a2.e != b2.e) return std::nullopt;
+    const TraceInputs inputs{u1->input, u2->input};
+    Match m{{.call = two_state_kernel(action(last).dtype, inputs),
              .num_operands = 12,
-             .operands = {a[1], a[3], a[0], a[2], b[0], b[2], u1->df, u2->df, u1->x, s[0],
-                          s[1], sum},
+             .operands = {a1.e, a2.e, a1.d, a2.d, b1.d, b2.d, u1->df, u2->df,
+                          first ? u1->x : u2->x, s[0], s[1], sum},
              .results = {u1->result, u2->result, action(last).result}},
             {t[0], t[1], u1->action, u2->action, h, last}};
     std::sort(m.members.begin(), m.members.end());
     if (!may_wait(m)) return std::nullopt;
-    pair(m, u1->input);
+    for (const Share& share : {a1, a2, b1, b2})
+      if (share.number) m.numbers.push_back(share.d);
+    pair(m, inputs);
     return m;
   }
 
   // Takes in the actions that read and write the states as pairs, when nobody else needs
   // what they move.
-  void pair(Match& m, TraceInput input) const {
+  void pair(Match& m, TraceInputs inputs) const {
     TileTrace& t = m.trace;
     const auto in = maker(t.operands[0], m.members.front());
     if (!in || action(*in).kind != TileAction::gather_pair) return;
@@ -274,7 +305,7 @@ class Joiner {
         return;
     }
     if (!out) return;
-    t.paired = paired_trace_kernel(input);
+    t.paired = paired_trace_kernel(inputs);
     t.gather = gather;
     t.scatter = action(*out);
     m.members.insert(m.members.begin(), *in);
@@ -326,6 +357,8 @@ class Joiner {
     TileAction joined{.kind = TileAction::trace,
                       .result = static_cast<int>(code_.traces.size())};
     code_.traces.push_back(m.trace);
+    for (const int number : m.numbers)
+      spread(number, code_.actions[last].dtype, code_.traces.back());
     code_.actions[last] = joined;
     if (m.behind)
       code_.actions.erase(code_.actions.begin() + static_cast<std::ptrdiff_t>(*m.behind));
@@ -333,6 +366,21 @@ class Joiner {
       code_.actions.erase(code_.actions.begin() +
                           static_cast<std::ptrdiff_t>(m.members[i]));
     return m.members.size() - 1;
+  }
+
+  // Kernels of traces read whole blocks.
+  void spread(int number, DType dtype, TileTrace& t) {
+    const auto is_same = [&](const TileAction& a) {
+      return a.kind == TileAction::fill && a.operands[0] == number;
+    };
+    auto made = std::find_if(code_.once.begin(), code_.once.end(), is_same);
+    if (made == code_.once.end()) {
+      TileAction fill{.kind = TileAction::fill, .element = size_of(dtype)};
+      fill.operands[0] = number;
+      fill.result = code_.slot_entry(code_.num_slots++);
+      made = code_.once.insert(made, fill);
+    }
+    std::replace(t.operands + 2, t.operands + 6, number, made->result);
   }
 
   TileCode& code_;

@@ -206,6 +206,31 @@ TEST_CASE("two states of a trace with memory of their own are one action") {
   check<double>(spec, 2, kRows * kColumns);
 }
 
+TEST_CASE("two states whose coefficients are numbers, or shared, are one action") {
+  for (const bool in_turn : {true, false})
+    for (const bool mixed : {false, true}) {
+      CAPTURE(in_turn);
+      CAPTURE(mixed);
+      TileSpec spec = two_states(DType::f32, in_turn, false);
+      spec.inputs[2] = {DType::f32, {0, 0}};                  // d11 = d21, one number:
+      spec.steps[5].operands[0] = spec.steps[2].operands[0];  // d11 e1 is in both states
+      if (mixed)  // the second state takes in a number
+        spec.steps[9].operands[1] = 8;
+      const TileCode code = compile_tile(spec);
+      REQUIRE(code.traces.size() == 1);
+      CHECK(code.actions.size() == 1);
+      CHECK((code.traces[0].paired != nullptr) == in_turn);
+      check<float>(spec, 2, in_turn ? 1 : kRows * kColumns);
+    }
+}
+
+TEST_CASE("a coefficient that is another number in every row is no coefficient") {
+  TileSpec spec = two_states(DType::f32, true, false);
+  spec.inputs[2] = number_per_row(DType::f32);
+  CHECK(compile_tile(spec).traces.empty());
+  check<float>(spec, 2, 1);
+}
+
 TEST_CASE("a state that others drive is one action with the bits of many") {
   for (const bool constant_df : {false, true})
     for (const bool turned : {false, true}) {

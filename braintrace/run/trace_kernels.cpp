@@ -111,10 +111,11 @@ void several_rows(const void* const* in, void* const* out, std::size_t n,
 }
 
 // All of two states but where the trace itself lies.
-template <class T, TraceInput input>
+template <class T, TraceInput first, TraceInput second>
 struct TwoStates {
   const T* m[4];
-  Added<T, input> u1, u2;
+  Added<T, first> u1;
+  Added<T, second> u2;
   const T *s1, *s2, *sum;
   T* total;
   TwoStates(const void* const* in, void* const* out)
@@ -139,9 +140,9 @@ struct TwoStates {
   }
 };
 
-template <class T, TraceInput input>
+template <class T, TraceInput first, TraceInput second>
 void two_states(const void* const* in, void* const* out, std::size_t n) {
-  const TwoStates<T, input> terms(in, out);
+  const TwoStates<T, first, second> terms(in, out);
   const T *from1 = operand<T>(in, 0), *from2 = operand<T>(in, 1);
   T *to1 = static_cast<T*>(out[0]), *to2 = static_cast<T*>(out[1]);
   for_all<T>(n, [&](auto d, std::size_t i) {
@@ -152,9 +153,9 @@ void two_states(const void* const* in, void* const* out, std::size_t n) {
   });
 }
 
-template <TraceInput input>
+template <TraceInput first, TraceInput second>
 void paired_states(const void* const* in, void* const* out, std::size_t n) {
-  const TwoStates<float, input> terms(in, out);
+  const TwoStates<float, first, second> terms(in, out);
   const float* from = operand<float>(in, 0);
   auto* to = static_cast<float*>(out[0]);
   for_all<float>(n, [&](auto d, std::size_t i) {
@@ -191,10 +192,15 @@ auto with_kind(const TraceKind& k, const F& f) {
                                : with_form<double>(k.form, k.input, f);
 }
 
-template <class T>
-TraceKernel two_states_of(TraceInput input) {
-  return input == TraceInput::product ? two_states<T, TraceInput::product>
-                                      : two_states<T, TraceInput::number>;
+// Calls `f` with what is added to either state as template arguments.
+template <class F>
+TraceKernel with_inputs(TraceInputs i, const F& f) {
+  constexpr auto product = TraceInput::product, number = TraceInput::number;
+  if (i.first == product)
+    return i.second == product ? f.template operator()<product, product>()
+                               : f.template operator()<product, number>();
+  return i.second == product ? f.template operator()<number, product>()
+                             : f.template operator()<number, number>();
 }
 
 }  // namespace
@@ -209,12 +215,15 @@ TraceRowsKernel find_rows_kernel(const TraceKind& kind) {
     return several_rows<T, f, i>;
   });
 }
-TraceKernel find_two_state_kernel(DType dtype, TraceInput input) {
-  return dtype == DType::f32 ? two_states_of<float>(input) : two_states_of<double>(input);
+TraceKernel find_two_state_kernel(DType dtype, TraceInputs inputs) {
+  return with_inputs(inputs, [&]<TraceInput a, TraceInput b>() -> TraceKernel {
+    return dtype == DType::f32 ? two_states<float, a, b> : two_states<double, a, b>;
+  });
 }
-TraceKernel find_paired_kernel(TraceInput input) {
-  return input == TraceInput::product ? paired_states<TraceInput::product>
-                                      : paired_states<TraceInput::number>;
+TraceKernel find_paired_kernel(TraceInputs inputs) {
+  return with_inputs(inputs, []<TraceInput a, TraceInput b>() -> TraceKernel {
+    return paired_states<a, b>;
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -237,12 +246,12 @@ TraceRowsKernel trace_rows_kernel(const TraceKind& kind) {
   return HWY_DYNAMIC_DISPATCH(find_rows_kernel)(kind);
 }
 
-TraceKernel two_state_kernel(DType dtype, TraceInput input) {
-  return HWY_DYNAMIC_DISPATCH(find_two_state_kernel)(dtype, input);
+TraceKernel two_state_kernel(DType dtype, TraceInputs inputs) {
+  return HWY_DYNAMIC_DISPATCH(find_two_state_kernel)(dtype, inputs);
 }
 
-TraceKernel paired_trace_kernel(TraceInput input) {
-  return HWY_DYNAMIC_DISPATCH(find_paired_kernel)(input);
+TraceKernel paired_trace_kernel(TraceInputs inputs) {
+  return HWY_DYNAMIC_DISPATCH(find_paired_kernel)(inputs);
 }
 
 }  // namespace braintrace

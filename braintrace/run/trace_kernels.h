@@ -36,9 +36,13 @@ struct TraceKind {
 };
 
 TraceKernel trace_kernel(const TraceKind& kind);
-TraceKernel two_state_kernel(DType dtype, TraceInput input);
+// u_1, then u_2.
+struct TraceInputs {
+  TraceInput first, second;
+};
+TraceKernel two_state_kernel(DType dtype, TraceInputs inputs);
 // Two f32 states that lie in turn: e_1 and e_1' point to both, e_2 and e_2' are not read.
-TraceKernel paired_trace_kernel(TraceInput input);
+TraceKernel paired_trace_kernel(TraceInputs inputs);
 
 // Several rows of one state, whose d, df, s and q are the same and read once for all.
 // Elements from row to row: of e, sum and the results alike; of the numbers x, y and r.
