@@ -53,10 +53,10 @@ void Learner::Impl::set_traces(const std::vector<Array>& of_rule) {
   };
   if (!packing.is_plain() &&
       !std::equal(of_rule.begin(), of_rule.end(), again.begin(), same)) {
-    packing = TracePacking(*rule, lanes());
+    packing = TracePacking::apart(*rule, lanes());
     for (const auto& [key, e] : programs)
       if (e) e->repack(packing);
-    stored = of_rule;
+    stored = packing.packed(of_rule);
   }
   traces = std::move(stored);
   traces_are_zero = false;

@@ -2,6 +2,7 @@
 #include "braintrace/train/trace_packing.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "braintrace/ir/builder.h"
@@ -15,8 +16,11 @@
 namespace braintrace {
 namespace {
 
-// A state is stored apart when that takes at most one part in so many.
+// A state is stored once along axes it repeats along when that takes at most one part in
+// so many.
 constexpr std::int64_t kWorthIt = 4;
+// What split_states takes apart in programs.
+constexpr std::int64_t kMostStates = 4;
 
 std::int64_t bytes_of(const Type& t) {
   return t.size() * static_cast<std::int64_t>(size_of(t.dtype));
@@ -35,6 +39,14 @@ Shape one_state(Shape s) {
 
 // Only what moves with every step and nowhere else: its program tells the whole story.
 bool may_repeat(const TraceSlot& t) { return t.kind == "bwg" && !t.initial; }
+
+// States that programs compute one by one: between them in memory, each would have to be
+// picked out.
+bool has_states_apart(const TraceSlot& t) {
+  const std::int64_t states = t.type.shape.empty() ? 1 : t.type.shape.back();
+  return (t.kind == "bwg" || t.kind == "kappa_filtered") && !t.initial && states > 1 &&
+         states <= kMostStates;
+}
 
 // The rule's step with the states of some traces as inputs and outputs of their own.
 class Roll {
@@ -100,6 +112,30 @@ class Roll {
   std::vector<Place> places_;
 };
 
+using Stored = TracePacking::Stored;
+
+// A trace whose states may repeat as `places` says.
+std::vector<Stored> stored_states(std::size_t trace, const TraceSlot& slot,
+                                  const Type& type, bool lanes,
+                                  const std::vector<Roll::Place>& places) {
+  std::vector<Stored> apart;
+  bool repeats = false;
+  const Type whole{type.dtype, type.rank() > 0 ? one_state(type.shape) : Shape{}};
+  for (const Roll::Place& p : places) {
+    if (p.trace != trace) continue;
+    Type small{type.dtype, p.shape};
+    if (lanes) small.shape.insert(small.shape.begin(), type.shape[0]);
+    const bool worth_it = kWorthIt * small.size() <= whole.size();
+    apart.push_back({trace, {p.state}, worth_it ? small : whole});
+    repeats = repeats || worth_it;
+  }
+  if (!repeats && !has_states_apart(slot)) return {{trace, {}, type}};
+  if (apart.empty())
+    for (std::int64_t s = 0; s < type.shape.back(); ++s)
+      apart.push_back({trace, {s}, whole});
+  return apart;
+}
+
 }  // namespace
 
 TracePacking::TracePacking(const CompiledRule& rule, std::optional<std::int64_t> lanes) {
@@ -111,6 +147,10 @@ TracePacking::TracePacking(const CompiledRule& rule, std::optional<std::int64_t>
   }
 }
 
+TracePacking TracePacking::apart(CompiledRule& rule, std::optional<std::int64_t> lanes) {
+  return compact(rule, lanes, std::numeric_limits<std::int64_t>::max());
+}
+
 TracePacking TracePacking::compact(CompiledRule& rule, std::optional<std::int64_t> lanes,
                                    std::int64_t min_bytes) {
   TracePacking packing(rule, lanes);
@@ -118,41 +158,29 @@ TracePacking TracePacking::compact(CompiledRule& rule, std::optional<std::int64_
   for (std::size_t i = 0; i < packing.traces_.size(); ++i)
     if (may_repeat(rule.traces()[i]) && bytes_of(packing.traces_[i]) >= min_bytes)
       large.insert(i);
-  if (large.empty()) return packing;
   const auto use_patterns = [&](bool use, const std::set<std::int64_t>& except) {
     for (std::size_t i : large)
       if (!except.contains(rule.traces()[i].group))
         rule.context().use_pattern(rule.traces()[i].group, use);
   };
   use_patterns(true, {});
-  std::vector<Stored> stored;
+  const std::vector<Roll::Place> places =
+      large.empty() ? std::vector<Roll::Place>{} : Roll(rule, large).places();
+  packing.stored_.clear();
   std::set<std::int64_t> groups;  // with a state that repeats
-  const std::vector<Roll::Place> places = Roll(rule, large).places();
   for (std::size_t i = 0; i < packing.traces_.size(); ++i) {
-    std::vector<Stored> apart;
-    Stored rest{i, {}, packing.traces_[i]};
-    for (const Roll::Place& p : places) {
-      if (p.trace != i) continue;
-      Type type{rest.type.dtype, p.shape};
-      if (lanes) type.shape.insert(type.shape.begin(), *lanes);
-      const Shape whole = one_state(packing.traces_[i].shape);
-      if (kWorthIt * num_elements(type.shape) <= num_elements(whole))
-        apart.push_back({i, {p.state}, type});
-      else
-        rest.states.push_back(p.state);
+    const Type& type = packing.traces_[i];
+    std::int64_t size = 0;
+    for (Stored& s :
+         stored_states(i, rule.traces()[i], type, lanes.has_value(), places)) {
+      size += s.type.size();
+      packing.stored_.push_back(std::move(s));
     }
-    if (apart.empty()) {
-      stored.push_back({i, {}, packing.traces_[i]});
-      continue;
-    }
-    groups.insert(rule.traces()[i].group);
-    rest.type.shape.back() = std::ssize(rest.states);
-    if (!rest.states.empty()) stored.push_back(rest);
-    stored.insert(stored.end(), apart.begin(), apart.end());
+    if (size < type.size()) groups.insert(rule.traces()[i].group);
   }
   use_patterns(false, groups);
-  packing.plain_ = groups.empty();
-  packing.stored_ = std::move(stored);
+  packing.plain_ = std::all_of(packing.stored_.begin(), packing.stored_.end(),
+                               [](const Stored& s) { return s.states.empty(); });
   return packing;
 }
 

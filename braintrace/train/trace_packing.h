@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How a learner keeps its traces: states of a trace that are the same along some axes
-// (the synapse of a neuron does not know who reads it) are stored once along them.
+// How a learner keeps its traces: each state by itself, so that programs walk through
+// memory without gaps, and states that are the same along some axes (the synapse of a
+// neuron does not know who reads it) once along them.
 #include "braintrace/algo/step_program.h"
 
 namespace braintrace {
@@ -11,8 +12,10 @@ class TracePacking {
   TracePacking() = default;
   // Each trace as the rule has it.
   TracePacking(const CompiledRule& rule, std::optional<std::int64_t> lanes);
-  // The same, with repeating states of traces of at least `min_bytes` apart. The rule
-  // then leaves out zeros of their D.
+  // States of a trace one after the other.
+  static TracePacking apart(CompiledRule& rule, std::optional<std::int64_t> lanes);
+  // The same, with repeating states of traces of at least `min_bytes` stored once. The
+  // rule then leaves out zeros of their D.
   static TracePacking compact(CompiledRule& rule, std::optional<std::int64_t> lanes,
                               std::int64_t min_bytes);
 
