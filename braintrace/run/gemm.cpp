@@ -86,10 +86,12 @@ bool has_kernel(const GemmSpec& s) {
   return is_float(s.dtype) && (s.c.col == 1 || s.n <= 1);
 }
 
-// A product with one column as one with one row: C' = B' A'. Kernels are wide along the
-// columns. The bits are the same: every element is one chain over k.
-bool is_column(const GemmSpec& s, const void* bias) {
-  return s.n == 1 && s.m > 1 && s.c.row == 1 && bias == nullptr;
+// A product with one column as one with one row, and one whose columns lie in memory as
+// rows: C' = B' A'. Kernels are wide along the columns. The bits are the same: every
+// element is one chain over k.
+bool runs_turned(const GemmSpec& s, const void* bias) {
+  return is_float(s.dtype) && s.m > 1 && s.c.row == 1 && bias == nullptr &&
+         (s.n == 1 || s.c.col != 1);
 }
 GemmSpec turned(const GemmSpec& s) {
   const auto turn = [](const MatrixStrides& m) {
@@ -200,8 +202,8 @@ void run(const GemmSpec& s, const Operands& o, ThreadPool& pool) {
 void gemm_serial(const GemmSpec& s, const void* a, const void* b, void* c,
                  const void* bias, std::byte* scratch) {
   if (s.m == 0 || s.n == 0) return;
+  if (runs_turned(s, bias)) return gemm_serial(turned(s), b, a, c, bias, scratch);
   if (!has_kernel(s)) return plain(s, a, b, c, bias);
-  if (is_column(s, bias)) return gemm_serial(turned(s), b, a, c, bias, scratch);
   const Cut whole{s.m, s.n, 1, 1};
   run_tile(s, {a, b, c, bias, false}, whole, 0, scratch, nullptr);
 }
@@ -217,8 +219,7 @@ void gemm(const GemmSpec& s, const void* a, const void* b, void* c, ThreadPool& 
           const void* bias) {
   BT_INVARIANT(s.dtype != DType::boolean && is_computable(s.dtype));
   if (s.m == 0 || s.n == 0 || s.batch == 0) return;
-  if (has_kernel(s) && is_column(s, bias))
-    return run(turned(s), {b, a, c, bias, false}, pool);
+  if (runs_turned(s, bias)) return run(turned(s), {b, a, c, bias, false}, pool);
   run(s, {a, b, c, bias, false}, pool);
 }
 

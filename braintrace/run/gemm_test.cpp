@@ -202,6 +202,31 @@ TEST_CASE("results may have gaps between columns") {
   CHECK(worst(p, product(p, pool), false) < tol::f64);
 }
 
+TEST_CASE("results that lie along their columns have the bits of those along rows") {
+  ThreadPool pool(2);
+  for (const double beta : {0.0, 0.5}) {
+    Problem<float> p({.m = 37, .n = 41, .k = 300, .batch = 2, .beta = beta}, Lies::by_row,
+                     Lies::by_row, Lies::by_column);
+    Problem<float> rows({.m = 37, .n = 41, .k = 300, .batch = 2, .beta = beta},
+                        Lies::by_row, Lies::by_row);
+    const auto at = [](const Problem<float>& q, std::int64_t l, std::int64_t i,
+                       std::int64_t j) {
+      return static_cast<std::size_t>(l * q.s.c.batch + i * q.s.c.row + j * q.s.c.col);
+    };
+    const auto for_all = [&](const auto& f) {
+      for (std::int64_t e = 0; e < 2 * 37 * 41; ++e)
+        f(e / (37 * 41), e / 41 % 37, e % 41);
+    };
+    for_all(
+        [&](auto l, auto i, auto j) { rows.c[at(rows, l, i, j)] = p.c[at(p, l, i, j)]; });
+    gemm(p.s, p.a.data(), p.b.data(), p.c.data(), pool);
+    gemm(rows.s, rows.a.data(), rows.b.data(), rows.c.data(), pool);
+    for_all([&](auto l, auto i, auto j) {
+      REQUIRE(p.c[at(p, l, i, j)] == rows.c[at(rows, l, i, j)]);
+    });
+  }
+}
+
 TEST_CASE("integer products wrap around") {
   ThreadPool pool;
   Problem<std::int32_t> p({.m = 3, .n = 4, .k = 5}, Lies::by_row, Lies::by_row);

@@ -19,9 +19,13 @@ class StridedCopy {
   };
   void rows(const std::byte* from, std::byte* to, std::size_t axis) const;
   void row(const std::byte* from, std::byte* to) const;
+  template <class T>
+  void turn(const std::byte* from, std::byte* to) const;
 
   std::size_t bytes_;
   bool empty_ = false;
+  bool turns_ = false;  // the source lies along the last outer axis, the target along
+                        // the inner one
   std::vector<Axis> outer_;
   Axis inner_{1, 0, 0};
 };
