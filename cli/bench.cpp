@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "braintrace/algo/algorithm_names.h"
+#include "braintrace/algo/synthetic_gradient.h"
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/run/product_bound.h"
 #include "braintrace/run/thread_pool.h"
@@ -83,8 +84,7 @@ double percentile(std::vector<double> values, double p) {
 Algorithm algorithm_of(const BenchRequest& r) {
   if (r.algorithm == "forward") return BPTT{};
   AlgorithmArgs args;
-  if (r.algorithm == "pp_prop" || r.algorithm == "es_d_rtrl" || r.algorithm == "hybrid")
-    args.decay_or_rank = 0.9;
+  if (takes_decay(r.algorithm)) args.decay_or_rank = 0.9;
   return algorithm_by_name(r.algorithm, args);
 }
 
@@ -96,6 +96,32 @@ LearnerOptions options_of(const BenchRequest& r) {
   if (r.compat) o = compat(o);
   set_options(r.set, o.learning, o.graph);
   return o;
+}
+
+// What a rule wants from outside: a modulator of one, a predictor that is not trained.
+void give_signals(Learner& learner) {
+  const LearningSignal signal = learner.config().learning_signal();
+  if (signal == LearningSignal::modulatory) learner.set_modulator(ones({}));
+  if (signal != LearningSignal::bootstrapped) return;
+  std::map<std::int64_t, Shape> shapes;
+  for (const HiddenGroup& g : learner.graph().hidden_groups) {
+    shapes[g.index] = g.varshape();
+    shapes[g.index].push_back(g.num_state());
+  }
+  learner.set_synthesizer(SyntheticGradient(std::move(shapes), {.scale = 0.1}));
+}
+
+std::string name_of(WeightPaths policy) {
+  switch (policy) {
+    case WeightPaths::automatic:
+      return "auto";
+    case WeightPaths::dense:
+      return "dense";
+    case WeightPaths::local:
+      return "local";
+    default:
+      return "exclude";
+  }
 }
 
 class Bench {
@@ -112,6 +138,7 @@ class Bench {
     learner_ = std::make_unique<Learner>(*model_, algorithm_of(r),
                                          std::vector{zeros(example)}, options_);
     compile_s_ = seconds_since(start);
+    give_signals(*learner_);
     rate_ = tune_spike_rate(r, *model_, *learner_, xs_);
   }
 
@@ -159,7 +186,7 @@ class Bench {
     j["threads"] = request_.threads > 0 ? request_.threads : default_threads();
     j["dtype"] = request_.dtype;
     j["estimator"] = request_.compat ? "compat" : "default";
-    j["weight_paths"] = request_.compat ? "exclude" : "auto";
+    j["weight_paths"] = name_of(options_.graph.weight_paths);
     j["spike_rate"] = rate_;
     j["peak_rss_mb"] = peak_rss_mb();
     j["first_gradient_ms"] = first_s_ * 1e3;

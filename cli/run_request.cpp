@@ -270,10 +270,14 @@ std::vector<std::string> optimizer_names() {
   return names;
 }
 
+bool takes_decay(std::string_view name) {
+  return name == "pp_prop" || name == "es_d_rtrl" || name == "esd_rtrl" ||
+         name == "hybrid";
+}
+
 Algorithm algorithm_named(const std::string& name, const RunRequest& r) {
   AlgorithmArgs args;
-  if (name == "pp_prop" || name == "es_d_rtrl" || name == "esd_rtrl" || name == "hybrid")
-    args.decay_or_rank = r.decay;
+  if (takes_decay(name)) args.decay_or_rank = r.decay;
   if (name == "eprop" || name == "e_prop") args.kappa_filter_decay = r.kappa;
   if (name == "snap") args.n = r.snap_n;
   return algorithm_by_name(name, args);

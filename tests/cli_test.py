@@ -180,6 +180,23 @@ class Refusals(Cli):
             self.refuses(2, "--threads: must be a whole number from 0", *command,
                          "--threads", "-3")
 
+    def test_bench_times_every_rule(self):
+        for rule in ("d_rtrl", "pp_prop", "es_d_rtrl", "esd_rtrl", "eprop", "ostl_recurrent",
+                     "ostl_feedforward", "snap", "uoro", "three_factor", "dni", "hybrid", "bptt",
+                     "forward"):
+            for mode in ("window", "online", "stream"):
+                made = json.loads(self.output("bench", "--n-rec", "6", "--batch", "2", "--steps",
+                                              "6", "--repeat", "1", "--algorithm", rule, "--mode",
+                                              mode, "--json"))
+                self.assertGreater(made["step_us_min"], 0, (rule, mode))
+
+    def test_bench_says_how_weights_behind_weights_count(self):
+        for given, told in (([], "auto"), (["--compat"], "exclude"),
+                            (["--set", "weight_paths=local"], "local")):
+            made = json.loads(self.output("bench", "--n-rec", "4", "--steps", "4", "--repeat", "1",
+                                          "--json", *given))
+            self.assertEqual(made["weight_paths"], told)
+
     def test_bench_ends_with_one_json_object(self):
         text = self.output("bench", "--model", "gru", "--n-rec", "8", "--batch", "2",
                            "--steps", "6", "--repeat", "1")
