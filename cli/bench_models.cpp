@@ -23,12 +23,53 @@ std::string cell_stack(const BenchRequest& r, const std::string& cell) {
       layers, r.n_rec, r.n_out);
 }
 
-std::string spiking(const BenchRequest& r, const std::string& kind) {
-  BT_REQUIRE(r.layers == 1,
-             fmt::format("bench: {} has one layer, got --layers {}", r.model, r.layers));
+std::string spiking(const BenchRequest& r) {
+  const std::string kind =
+      r.layers == 1 ? fmt::format(R"("{}_net")", r.model)
+                    : fmt::format(R"("{}_stack", "layers": {})", r.model, r.layers);
   return fmt::format(
-      R"({{"model": {{"kind": "{}", "n_in": {}, "n_rec": {}, "n_out": {}, "tau_mem": 20, "tau_syn": 10, "tau_out": 10, "V_th": 1}}}})",
+      R"({{"model": {{"kind": {}, "n_in": {}, "n_rec": {}, "n_out": {}, "tau_mem": 20, "tau_syn": 10, "tau_out": 10, "V_th": 1}}}})",
       kind, r.n_in, r.n_rec, r.n_out);
+}
+
+// The layer of a spiking network, where it has several.
+Path layer_path(const BenchRequest& r, std::int64_t layer) {
+  return r.layers > 1 ? Path{fmt::format("layer{}", layer + 1)} : Path{};
+}
+
+// Scales the weight of a layer until its neurons fire as often as asked; the rate then.
+double tune_layer(const BenchRequest& r, std::int64_t layer, Module& model,
+                  Learner& learner, const Array& xs) {
+  // Runs go on from the states of the ones before, so the rate that counts is the one a
+  // network settles at; after 20 to 60 steps it is half of that.
+  constexpr std::int64_t kSettling = 200, kCounted = 40;
+  State& weight = state_at(model, layer_path(r, layer).child("lin").child("weight"));
+  const State& potential = state_at(model, layer_path(r, layer).child("neu").child("V"));
+  std::vector<Array> original;
+  for (std::size_t k = 0; k < weight.num_leaves(); ++k)
+    original.push_back(weight.stored(k));
+  const auto rate_at = [&](double scale) {
+    for (std::size_t k = 0; k < original.size(); ++k)
+      weight.store(k, (Value(original[k]) * scale).array());
+    init_all_states(model, {.batch_size = r.batch});
+    double fired = 0, seen = 0;
+    for (std::int64_t t = 0; t < kSettling + kCounted; ++t) {
+      learner.step({row(xs, t % r.steps).contiguous()});
+      if (t < kSettling) continue;
+      const Array v = potential.stored();
+      for (std::int64_t i = 0; i < v.size(); ++i) fired += v.at(i) >= 1 ? 1 : 0;
+      seen += static_cast<double>(v.size());
+    }
+    return seen > 0 ? fired / seen : 0;
+  };
+  double low = 0.1, high = 200, rate = 0;
+  for (int i = 0; i < 14; ++i) {
+    const double scale = std::sqrt(low * high);
+    rate = rate_at(scale);
+    if (rate >= 0.15 && rate <= 0.20) break;
+    (rate < 0.175 ? low : high) = scale;
+  }
+  return rate;
 }
 
 }  // namespace
@@ -39,8 +80,7 @@ std::string bench_model(const BenchRequest& r) {
   if (r.model == "gru") return cell_stack(r, "GRUCell");
   if (r.model == "rnn") return cell_stack(r, "VanillaRNNCell");
   if (r.model == "lstm") return cell_stack(r, "LSTMCell");
-  if (r.model == "lif") return spiking(r, "lif_net");
-  if (r.model == "alif") return spiking(r, "alif_net");
+  if (is_spiking(r)) return spiking(r);
   if (r.model == "conv")
     return fmt::format(
         R"({{"model": {{"kind": "conv_rnn", "size": {}, "n_rec": {}, "n_out": {}}}}})",
@@ -70,39 +110,13 @@ Array bench_targets(const BenchRequest& r, DType dtype) {
 
 double tune_spike_rate(const BenchRequest& r, Module& model, Learner& learner,
                        const Array& xs) {
-  // Runs go on from the states of the ones before, so the rate that counts is the one a
-  // network settles at; after 20 to 60 steps it is half of that.
-  constexpr std::int64_t kSettling = 200, kCounted = 40;
   if (!is_spiking(r)) return 0;
-  State& weight = state_at(model, Path{"lin", "weight"});
-  const State& potential = state_at(model, Path{"neu", "V"});
-  std::vector<Array> original;
-  for (std::size_t k = 0; k < weight.num_leaves(); ++k)
-    original.push_back(weight.stored(k));
-  const auto rate_at = [&](double scale) {
-    for (std::size_t k = 0; k < original.size(); ++k)
-      weight.store(k, (Value(original[k]) * scale).array());
-    init_all_states(model, {.batch_size = r.batch});
-    double fired = 0, seen = 0;
-    for (std::int64_t t = 0; t < kSettling + kCounted; ++t) {
-      learner.step({row(xs, t % r.steps).contiguous()});
-      if (t < kSettling) continue;
-      const Array v = potential.stored();
-      for (std::int64_t i = 0; i < v.size(); ++i) fired += v.at(i) >= 1 ? 1 : 0;
-      seen += static_cast<double>(v.size());
-    }
-    return seen > 0 ? fired / seen : 0;
-  };
-  double low = 0.1, high = 200, rate = 0;
-  for (int i = 0; i < 14; ++i) {
-    const double scale = std::sqrt(low * high);
-    rate = rate_at(scale);
-    if (rate >= 0.15 && rate <= 0.20) break;
-    (rate < 0.175 ? low : high) = scale;
-  }
+  double total = 0;
+  for (std::int64_t layer = 0; layer < r.layers; ++layer)
+    total += tune_layer(r, layer, model, learner, xs);
   init_all_states(model, {.batch_size = r.batch});
   learner.reset_state();
-  return rate;
+  return total / static_cast<double>(r.layers);
 }
 
 }  // namespace braintrace::cli

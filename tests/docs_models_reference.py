@@ -21,12 +21,13 @@ SAID = {"single_rnn": "VanillaRNNCell, Linear", "two_layer_gru": "GRUCell, GRUCe
         "lif_net": "LIF neurons, leaky readout. `wiring`: expcu (Linear, Expon, current), delta "
                    "(added to V) or alignpost (Expon aligned to the neuron, CUBA)",
         "alif_net": "as `lif_net`, with ALIF neurons",
+        "alif_stack": "as `lif_stack`, with ALIF neurons",
         "conv_in_leaky": "h' = leak h + ci(x)", "conv_rec": "h' = leak h + tanh(ci(x) + ch(h))",
         "tanh_rnn": "h' = tanh(x win + h w), y = h'",
         "plain_and_etp": "h' = tanh(x win + h w), y = h' wout with plain win, wout",
         "while_settle_unrolled": "as `while_settle`, the loop written out"}
 # What code that two kinds share reads for one of them only.
-NOT_OF = {"lif_net": ("tau_a", "beta"), "tanh_rnn": ("n_out",),
+NOT_OF = {"lif_net": ("tau_a", "beta"), "lif_stack": ("tau_a", "beta"), "tanh_rnn": ("n_out",),
           "sequential": ("name", "class", "args")}
 NAMED_BY_CALLER = re.compile(r'\b(?:image|same_conv)\([^()]*"(c_\w+)"\)')
 

@@ -167,7 +167,8 @@ TEST_CASE("every kind is known once and builds or names what it needs") {
 TEST_CASE("unknown kinds, options, layers and wirings are refused with what is known") {
   CHECK_THROWS_WITH_AS(
       build_model("lstm"),
-      doctest::Contains("unknown kind 'lstm'; known: alif_net, branching"), UserError);
+      doctest::Contains("unknown kind 'lstm'; known: alif_net, alif_stack, branching"),
+      UserError);
   CHECK_THROWS_WITH_AS(
       build_model(R"({"kind": "tied", "n_rec": 2, "leek": 1})"),
       "model 'tied': unknown option 'leek'; known: constants, dt_ms, kind, n_rec",

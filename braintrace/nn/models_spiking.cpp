@@ -94,6 +94,49 @@ struct LifNet : Module {
   }
 };
 
+// One layer of a SpikingStack: [x, own spikes] -> lin -> syn (Expon) -> neu, spikes out.
+struct SpikingLayer : Module {
+  Linear lin;
+  Expon syn;
+  std::unique_ptr<Neuron> neu;
+
+  SpikingLayer(ModelSpec& s, std::int64_t n_in, bool adaptive)
+      : lin(n_in + s.size("n_rec"), s.size("n_rec")),
+        syn({s.size("n_rec")}, expon_options(s, 10)),
+        neu(make_neuron(s, adaptive)) {
+    add("lin", lin);
+    add("syn", syn);
+    add("neu", *neu);
+  }
+
+  Value update(Value x) override {
+    return (*neu)(syn(lin(concat({x, neu->get_spike()}))));
+  }
+};
+
+// `layers` of recurrent LIF neurons, each fed with the spikes of the one before; a leaky
+// readout of the last.
+struct SpikingStack : Module {
+  std::vector<std::unique_ptr<SpikingLayer>> layers;
+  LeakyRateReadout out;
+
+  SpikingStack(ModelSpec& s, bool adaptive)
+      : out(s.size("n_rec"), s.size("n_out"), readout(s)) {
+    const std::int64_t count = s.size("layers", 2);
+    for (std::int64_t i = 0; i < count; ++i) {
+      layers.push_back(std::make_unique<SpikingLayer>(
+          s, i == 0 ? s.size("n_in") : s.size("n_rec"), adaptive));
+      add("layer" + std::to_string(i + 1), *layers.back());
+    }
+    add("out", out);
+  }
+
+  Value update(Value x) override {
+    for (const auto& layer : layers) x = (*layer)(x);
+    return out(x);
+  }
+};
+
 GIFOptions gif_options(ModelSpec& s) {
   return {.tau = s.number("tau", 5),
           .tau_I2 = s.constant("tau_I2_ms"),
@@ -178,6 +221,8 @@ struct LifCobaEi : Module {
 std::vector<ModelKind> spiking_kinds() {
   return {{"lif_net", make<LifNet, false>},
           {"alif_net", make<LifNet, true>},
+          {"lif_stack", make<SpikingStack, false>},
+          {"alif_stack", make<SpikingStack, true>},
           {"gif_net", make<GifNet>},
           {"lif_coba_ei", make<LifCobaEi>}};
 }

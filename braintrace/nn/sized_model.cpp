@@ -22,9 +22,10 @@ constexpr Cell cells[] = {{"gru", "GRUCell"},
 
 struct SpikingNet {
   const char* name;
-  const char* kind;
+  const char *kind, *of_layers;
 };
-constexpr SpikingNet spiking_nets[] = {{"lif", "lif_net"}, {"alif", "alif_net"}};
+constexpr SpikingNet spiking_nets[] = {{"lif", "lif_net", "lif_stack"},
+                                       {"alif", "alif_net", "alif_stack"}};
 
 json layer(const std::string& name, const char* kind, std::int64_t in, std::int64_t out) {
   return {
@@ -49,8 +50,6 @@ std::string sized_model(std::string_view name, const ModelSizes& s) {
                          s.n_in, s.n_rec, s.n_out, s.layers));
   for (const Cell& c : cells)
     if (c.name == name) return stack(c.layer, s).dump();
-  BT_REQUIRE(s.layers == 1,
-             fmt::format("sized_model: '{}' has one layer, got {}", name, s.layers));
   BT_REQUIRE(name != "conv_rnn",
              fmt::format("sized_model: 'conv_rnn' takes images (1, size, size), not "
                          "vectors of n_in = {} numbers",
@@ -58,13 +57,16 @@ std::string sized_model(std::string_view name, const ModelSizes& s) {
   json model = {{"n_in", s.n_in}, {"n_rec", s.n_rec}, {"n_out", s.n_out}};
   for (const SpikingNet& n : spiking_nets) {
     if (n.name != name) continue;
-    model.update({{"kind", n.kind},
+    if (s.layers > 1) model["layers"] = s.layers;
+    model.update({{"kind", s.layers > 1 ? n.of_layers : n.kind},
                   {"tau_mem", 20},
                   {"tau_syn", 10},
                   {"tau_out", 10},
                   {"V_th", 0.3}});
     return model.dump();
   }
+  BT_REQUIRE(s.layers == 1,
+             fmt::format("sized_model: '{}' has one layer, got {}", name, s.layers));
   model["kind"] = name;
   return model.dump();
 }

@@ -25,8 +25,14 @@ TEST_CASE("layers are stacked where a net has them, else refused") {
   const auto model = nn::build_model(nn::sized_model("gru", sizes));
   init_all_states(*model);
   CHECK(state_at(*model, Path{"rnn3", "h"}).stored().shape() == Shape{5});
-  CHECK_THROWS_WITH_AS(nn::sized_model("lif", sizes),
-                       doctest::Contains("'lif' has one layer, got 3"), UserError);
+  for (const char* name : {"lif", "alif"}) {
+    const auto spiking = nn::build_model(nn::sized_model(name, sizes));
+    init_all_states(*spiking, {.batch_size = 4});
+    CHECK(state_at(*spiking, Path{"layer3", "neu", "V"}).stored().shape() == Shape{4, 5});
+    CHECK(spiking->update(zeros({4, 3})).shape() == Shape{4, 2});
+  }
+  CHECK_THROWS_WITH_AS(nn::sized_model("gif_net", sizes),
+                       doctest::Contains("'gif_net' has one layer, got 3"), UserError);
 }
 
 TEST_CASE("kinds of the registry take the sizes too") {
