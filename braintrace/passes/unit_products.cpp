@@ -29,7 +29,7 @@ std::optional<Diagonal> unit_axes(const Array& a) {
   if (!is_float(a.dtype()) || long_axes.size() != 2) return std::nullopt;
   const Diagonal d{long_axes[0], long_axes[1]};
   const std::int64_t n = shape[static_cast<std::size_t>(d.first)];
-  if (shape[static_cast<std::size_t>(d.second)] != n) return std::nullopt;
+  if (n == 0 || shape[static_cast<std::size_t>(d.second)] != n) return std::nullopt;
   for (std::int64_t i = 0; i < n * n; ++i)
     if (a.at(i) != (i % (n + 1) == 0 ? 1.0 : 0.0)) return std::nullopt;
   return d;
@@ -117,7 +117,7 @@ class Diagonals {
   // One side of a product: diagonal itself, or its part that meets the diagonal.
   std::optional<Value> factor(ValueId v, const Diagonal& d, std::int64_t axis,
                               std::span<const Value> env) const {
-    if (of(v)) return along(v, axis, env);
+    if (of(v) == d) return along(v, axis, env);
     const std::int64_t dropped = repeats(v, d.other(axis)) ? d.other(axis) : axis;
     const Value& x = env[v.index];
     Shape size = x.shape();

@@ -77,6 +77,17 @@ TEST_CASE("unit vectors are known under other axes") {
         }) == 0);
 }
 
+TEST_CASE("unit vectors along other axes are a factor like any other") {
+  CHECK(left({{DType::f64, {4, 5}}, vector}, [](const Values& in) {
+          const Value first = reshape(units() * in[1], {4, 4, 1});   // axes 0 and 1
+          const Value second = reshape(units() * in[1], {1, 4, 4});  // axes 1 and 2
+          return Values{dot_general(first * second, in[0],
+                                    {.lhs_contract = {0}, .rhs_contract = {0}}),
+                        dot_general(second * first, in[0],
+                                    {.lhs_contract = {2}, .rhs_contract = {0}})};
+        }) == 0);
+}
+
 TEST_CASE("products that need their sums keep them") {
   const Type square{DType::f64, {4, 4}};
   // A factor that moves along both axes, a matrix that is no unit, both axes summed, a
