@@ -24,7 +24,7 @@ struct InnerStep {
 
 class Compiler {
  public:
-  Compiler(const TileSpec& spec, std::int64_t block) : spec_(spec) {
+  Compiler(const TileSpec& spec, std::int64_t block, Rows rows) : spec_(spec) {
     code_.num_inputs = static_cast<int>(spec.inputs.size());
     code_.num_outputs = static_cast<int>(spec.outputs.size());
     read_types();
@@ -32,7 +32,7 @@ class Compiler {
     for (const TileInput& i : spec.inputs) strides.push_back(i.strides);
     for (const TileOutput& o : spec.outputs) strides.push_back(o.strides);
     for (const Ints& s : strides) BT_INVARIANT(s.size() == spec.loop.size());
-    code_.layout = tile_layout(spec.loop, strides, block, spec.steps.size() == 1);
+    code_.layout = tile_layout(spec.loop, strides, block, rows);
     for (const TileStep& s : spec.steps) steps_.push_back({s.op, s.dtype, s.operands});
     take_in_products();
     order_steps();
@@ -372,16 +372,16 @@ class Compiler {
 
 }  // namespace
 
-TileCode compile_tile(const TileSpec& spec) {
+TileCode compile_tile(const TileSpec& spec, Rows rows) {
   std::size_t widest = 4;
   for (const TileInput& i : spec.inputs) widest = std::max(widest, size_of(i.dtype));
   for (const TileStep& s : spec.steps) widest = std::max(widest, size_of(s.dtype));
   auto block = static_cast<std::int64_t>(kBlockBytes / widest);
-  TileCode code = Compiler(spec, block).compile();
+  TileCode code = Compiler(spec, block, rows).compile();
   while (block > kMinBlock &&
          static_cast<std::size_t>(code.num_slots) * code.slot_bytes > kCacheBytes) {
     block /= 2;
-    code = Compiler(spec, block).compile();
+    code = Compiler(spec, block, rows).compile();
   }
   join_traces(code);
   prepare_rows(code);

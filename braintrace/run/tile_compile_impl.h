@@ -87,6 +87,8 @@ struct TileCode {
   }
 };
 
+TileCode compile_tile(const TileSpec& spec, Rows rows);
+// With rows as they cost less.
 TileCode compile_tile(const TileSpec& spec);
 
 // Joins the kernels of trace updates among the actions.

@@ -195,11 +195,13 @@ TileLayout::Run TileLayout::run(std::int64_t index) const {
 }
 
 TileLayout tile_layout(const Shape& loop, const std::vector<Ints>& strides,
-                       std::int64_t block, bool one_kernel) {
+                       std::int64_t block, Rows how) {
   TileLayout t = merged(loop, strides);
   if (!t.shape.empty()) t.row = t.shape.back();
   if (t.size == 0) return t;
-  const std::int64_t of_number = one_kernel ? kLongRowOfKernel : kLongRowOfNumber;
+  const std::int64_t of_number = how == Rows::together ? kLongRow
+                                 : how == Rows::apart  ? kLongRowOfNumber
+                                                       : kLongRowOfKernel;
   const std::int64_t rows = rows_per_block(t, std::max<std::int64_t>(1, block / t.row));
   const std::int64_t long_row = has_number_per_row(t, rows) ? of_number : kLongRow;
   t.inside_rows = t.shape.size() <= 1 || t.row >= std::min(long_row, block);

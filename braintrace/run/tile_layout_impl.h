@@ -27,9 +27,11 @@ struct TileLayout {
   Run run(std::int64_t index) const;  // positions of a block
 };
 
-// `block` is the wished number of positions per block. `one_kernel`: all there is to do.
+// `block` is the wished number of positions per block. Rows that are neither long nor
+// short lie together in blocks, or each by itself.
+enum class Rows : std::uint8_t { together, apart, apart_for_one_kernel };
 TileLayout tile_layout(const Shape& loop, const std::vector<Ints>& strides,
-                       std::int64_t block, bool one_kernel);
+                       std::int64_t block, Rows rows);
 
 // How an operand is reached from the positions of a block.
 enum class Access : std::uint8_t {

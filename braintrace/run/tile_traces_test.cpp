@@ -345,6 +345,19 @@ TEST_CASE("rows of all samples at once give the bits of one sample after the oth
   CHECK((sum == want_sum));
 }
 
+TEST_CASE("rows of a long chain lie together, those of a trace do not") {
+  const DType t = DType::f32;
+  TileSpec chain{.loop = {64, 32},
+                 .inputs = {{t, {0, 1}}, {t, {1, 0}}},
+                 .steps = {{MicroOp::mul, t, {0, 1}}},
+                 .outputs = {{2, {32, 1}}}};
+  CHECK(compile_tile(chain).layout.inside_rows);  // one call per row, nothing to spread
+  for (int i = 0; i < 8; ++i) chain.steps.push_back({MicroOp::tanh, t, {2 + i}});
+  chain.outputs[0].value = 10;
+  CHECK_FALSE(compile_tile(chain).layout.inside_rows);
+  CHECK(compile_tile(one_state(t, false)).layout.inside_rows);
+}
+
 TEST_CASE("a product somebody else reads is not taken into the update of a trace") {
   TileSpec spec = one_state(DType::f32, false);
   spec.outputs.push_back({6, {kColumns, 1}, -1});
