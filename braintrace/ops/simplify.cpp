@@ -33,6 +33,8 @@ std::optional<double> splat_value(const Value& v) {
   if (const auto a = literal(v)) {
     if (a->size() == 0) return std::nullopt;
     const double first = a->at(0);
+    if (a->at(a->size() - 1) != first)
+      return std::nullopt;  // most arrays: no look at all
     if (*a == full(a->shape(), first, a->dtype())) return first;
     return std::nullopt;
   }

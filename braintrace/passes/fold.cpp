@@ -19,6 +19,14 @@ bool may_fold(const Site& s, std::span<const Type> in, const FoldOptions& option
   return produced <= options.max_elements && (in.empty() || produced <= consumed);
 }
 
+std::optional<std::vector<Array>> run_now(const Site& s, const std::vector<Array>& in) {
+  try {
+    return eval_op(s.op, in, s.attrs);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
 Rewrite folded(Builder& b, const Site& s, const FoldOptions& options) {
   std::vector<Array> in;
   std::vector<Type> types;
@@ -29,13 +37,11 @@ Rewrite folded(Builder& b, const Site& s, const FoldOptions& options) {
     types.push_back(type_of(*a));
   }
   if (!may_fold(s, types, options)) return std::nullopt;
-  try {
-    std::vector<Value> out;
-    for (const Array& a : eval_op(s.op, in, s.attrs)) out.push_back(b.constant(a));
-    return out;
-  } catch (const UserError&) {
-    return std::nullopt;
-  }
+  const auto results = run_now(s, in);
+  if (!results) return std::nullopt;
+  std::vector<Value> out;
+  for (const Array& a : *results) out.push_back(b.constant(a));
+  return out;
 }
 
 // Element by element, on values that are one number each: the op runs once.
@@ -49,9 +55,9 @@ Rewrite folded_number(Builder& b, const Site& s) {
     if (!x) return std::nullopt;
     numbers.push_back(full({}, *x, v.dtype()));
   }
-  const std::vector<Array> out = eval_op(s.op, numbers, s.attrs);
-  if (out.size() != 1) return std::nullopt;
-  return {{broadcast_to(b.constant(out[0]), s.in[0].shape())}};
+  const auto out = run_now(s, numbers);
+  if (!out || out->size() != 1) return std::nullopt;
+  return {{broadcast_to(b.constant(out->front()), s.in[0].shape())}};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 namespace join_sums_test {
 
 using namespace braintrace;
+using braintrace::testing::written;
 
 namespace {
 
@@ -21,13 +22,6 @@ const std::vector<Type> types = {{DType::f64, {3, 4, 5}},
                                  {DType::f64, {3, 4}},
                                  {DType::f64, {3, 5}}};
 const DotDims over_samples{.lhs_contract = {0}, .rhs_contract = {0}};
-
-Graph written(const std::vector<Type>& in, const ValuesFn& f) {
-  const auto b = Builder::create();
-  Values values;
-  for (const Type& t : in) values.push_back(b->input(t));
-  return b->finish(f(values));
-}
 
 bool has_product(const Graph& g) {
   return std::any_of(g.nodes().begin(), g.nodes().end(),

@@ -13,19 +13,13 @@
 namespace outer_products_test {
 
 using namespace braintrace;
+using braintrace::testing::written;
 
 namespace {
 
 const Type left{DType::f64, {7, 1, 5, 2}}, right{DType::f64, {3, 2, 4, 1}};
 const DotDims shared_axis{
     .lhs_contract = {1}, .rhs_contract = {3}, .lhs_batch = {3}, .rhs_batch = {1}};
-
-Graph outer_written(const std::vector<Type>& types, const ValuesFn& f) {
-  const auto b = Builder::create();
-  Values in;
-  for (const Type& t : types) in.push_back(b->input(t));
-  return b->finish(f(in));
-}
 
 Graph checked(const Graph& g) {
   const Graph after = dce(outer_products(g));
@@ -41,7 +35,7 @@ bool has_product(const Graph& g) {
 }  // namespace
 
 TEST_CASE("products that sum over one element become multiplications") {
-  const Graph g = outer_written({left, right}, [](const Values& in) {
+  const Graph g = written({left, right}, [](const Values& in) {
     return Values{dot_general(in[0], in[1], shared_axis),
                   dot_general(in[0], in[1], {.lhs_contract = {1}, .rhs_contract = {3}})};
   });
@@ -50,7 +44,7 @@ TEST_CASE("products that sum over one element become multiplications") {
 
 TEST_CASE("a product of stretched values is multiplied under the axes it is read") {
   const Graph g =
-      outer_written({{DType::f64, {3, 4}}, {DType::f64, {3, 5}}}, [](const Values& in) {
+      written({{DType::f64, {3, 4}}, {DType::f64, {3, 5}}}, [](const Values& in) {
         const Value y = expand_dims(in[0], 2) * expand_dims(in[1], 1);  // [3,4,5]
         return Values{tanh(transpose(y, {2, 0, 1}))};
       });
@@ -63,7 +57,7 @@ TEST_CASE("a product of stretched values is multiplied under the axes it is read
 }
 
 TEST_CASE("an outer product takes the axes under which it is read") {
-  const Graph g = outer_written({left, right}, [](const Values& in) {
+  const Graph g = written({left, right}, [](const Values& in) {
     const Value y = dot_general(in[0], in[1], shared_axis);  // [2,7,5,3,4]
     const Value turned = reshape(transpose(y, {4, 0, 3, 1, 2}), {4, 2, 1, 3, 7, 1, 5});
     return Values{
@@ -80,11 +74,10 @@ TEST_CASE("an outer product takes the axes under which it is read") {
 }
 
 TEST_CASE("products that sum, or that others read as they are, stay or stay whole") {
-  const Graph sums =
-      outer_written({{DType::f64, {4, 3}}, {DType::f64, {3, 5}}},
-                    [](const Values& in) { return Values{dot(in[0], in[1])}; });
+  const Graph sums = written({{DType::f64, {4, 3}}, {DType::f64, {3, 5}}},
+                             [](const Values& in) { return Values{dot(in[0], in[1])}; });
   CHECK(print(outer_products(sums)) == print(sums));
-  const Graph both = outer_written({left, right}, [](const Values& in) {
+  const Graph both = written({left, right}, [](const Values& in) {
     const Value y = dot_general(in[0], in[1], shared_axis);
     return Values{y, transpose(y, {4, 0, 3, 1, 2})};
   });

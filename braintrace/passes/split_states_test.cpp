@@ -14,15 +14,9 @@ namespace split_states_test {
 
 using namespace braintrace;
 using braintrace::testing::check_same_values;
+using braintrace::testing::written;
 
 namespace {
-
-Graph written(const std::vector<Type>& in, const ValuesFn& body) {
-  const auto b = Builder::create();
-  Values values;
-  for (const Type& t : in) values.push_back(b->input(t));
-  return b->finish(body(values));
-}
 
 // Every array of the graph and of its loops whose last axis (before ones) is n long.
 int arrays_with_last_axis(const Graph& g, std::int64_t n) {

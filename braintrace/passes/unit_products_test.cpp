@@ -15,15 +15,9 @@
 namespace unit_products_test {
 
 using namespace braintrace;
+using braintrace::testing::written;
 
 namespace {
-
-Graph units_written(const std::vector<Type>& types, const ValuesFn& f) {
-  const auto b = Builder::create();
-  Values in;
-  for (const Type& t : types) in.push_back(b->input(t));
-  return b->finish(f(in));
-}
 
 std::size_t num_products(const Graph& g) {
   return static_cast<std::size_t>(
@@ -38,7 +32,7 @@ std::size_t left_by(Graph (*pass)(const Graph&), const Graph& g) {
   return num_products(after);
 }
 std::size_t left(const std::vector<Type>& types, const ValuesFn& f) {
-  return left_by(unit_products, units_written(types, f));
+  return left_by(unit_products, written(types, f));
 }
 
 const Type vector{DType::f64, {4}}, matrix{DType::f64, {4, 5}};
@@ -102,23 +96,23 @@ TEST_CASE("products that need their sums keep them") {
 }
 
 TEST_CASE("unit vectors in a loop are found there") {
-  CHECK(left_by(unit_products,
-                units_written(
-                    {{DType::f64, {6, 4}}, {DType::f64, {4, 4}}}, [](const Values& in) {
-                      const Value w = in[1];
-                      const auto body = [w](const Values& x) {
-                        const Value y = x[0] + dot(units() * x[1], w);
-                        return Values{y, sum(y)};
-                      };
-                      const ScanResult r =
-                          scan(body, {zeros({4, 4}, DType::f64)}, {in[0]}, {.length = 6});
-                      return Values{r.carry[0], r.ys[0]};
-                    })) == 0);
+  CHECK(
+      left_by(unit_products,
+              written({{DType::f64, {6, 4}}, {DType::f64, {4, 4}}}, [](const Values& in) {
+                const Value w = in[1];
+                const auto body = [w](const Values& x) {
+                  const Value y = x[0] + dot(units() * x[1], w);
+                  return Values{y, sum(y)};
+                };
+                const ScanResult r =
+                    scan(body, {zeros({4, 4}, DType::f64)}, {in[0]}, {.length = 6});
+                return Values{r.carry[0], r.ys[0]};
+              })) == 0);
 }
 
 TEST_CASE("a part of a product is computed alone") {
   const Type left_type{DType::f64, {2, 7, 4}}, right_type{DType::f64, {2, 4, 5}};
-  const Graph g = units_written({left_type, right_type}, [](const Values& in) {
+  const Graph g = written({left_type, right_type}, [](const Values& in) {
     const Value y = dot_general(
         in[0], in[1],
         {.lhs_contract = {2}, .rhs_contract = {1}, .lhs_batch = {0}, .rhs_batch = {0}});
@@ -130,7 +124,7 @@ TEST_CASE("a part of a product is computed alone") {
 }
 
 TEST_CASE("a product that is read as a whole too is not computed twice") {
-  const Graph g = units_written({{DType::f64, {3, 4}}, matrix}, [](const Values& in) {
+  const Graph g = written({{DType::f64, {3, 4}}, matrix}, [](const Values& in) {
     const Value y = dot(in[0], in[1]);
     return Values{y, slice(y, {0, 0}, {1, 5})};
   });

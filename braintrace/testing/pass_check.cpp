@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/array/rng.h"
+#include "braintrace/ir/builder.h"
 #include "braintrace/ir/print.h"
 #include "braintrace/run/interpreter.h"
 #include "braintrace/testing/close.h"
@@ -20,6 +21,13 @@ std::vector<Array> random_inputs(const Graph& g, std::uint64_t seed) {
 }
 
 }  // namespace
+
+Graph written(const std::vector<Type>& inputs, const ValuesFn& body) {
+  const auto b = Builder::create();
+  Values values;
+  for (const Type& t : inputs) values.push_back(b->input(t));
+  return b->finish(body(values));
+}
 
 void check_same_values(const Program& before, const Graph& after) {
   const Graph& g = before.graph;
