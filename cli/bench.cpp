@@ -111,19 +111,6 @@ void give_signals(Learner& learner) {
   learner.set_synthesizer(SyntheticGradient(std::move(shapes), {.scale = 0.1}));
 }
 
-std::string name_of(WeightPaths policy) {
-  switch (policy) {
-    case WeightPaths::automatic:
-      return "auto";
-    case WeightPaths::dense:
-      return "dense";
-    case WeightPaths::local:
-      return "local";
-    default:
-      return "exclude";
-  }
-}
-
 class Bench {
  public:
   explicit Bench(const BenchRequest& r)
@@ -186,7 +173,7 @@ class Bench {
     j["threads"] = request_.threads > 0 ? request_.threads : default_threads();
     j["dtype"] = request_.dtype;
     j["estimator"] = request_.compat ? "compat" : "default";
-    j["weight_paths"] = name_of(options_.graph.weight_paths);
+    j["weight_paths"] = option_value(options_.graph, "weight_paths");
     j["spike_rate"] = rate_;
     j["peak_rss_mb"] = peak_rss_mb();
     j["first_gradient_ms"] = first_s_ * 1e3;

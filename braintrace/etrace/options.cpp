@@ -23,12 +23,14 @@ void require_one_of(std::string_view knob, const std::string& value,
 struct Choice {
   std::vector<std::string> values;
   std::function<void(CompileOptions&, int)> assign;
+  std::function<int(const CompileOptions&)> read;
 };
 
 template <class E>
 Choice choice(E CompileOptions::*field, std::vector<std::string> values) {
   return {std::move(values),
-          [field](CompileOptions& o, int i) { o.*field = static_cast<E>(i); }};
+          [field](CompileOptions& o, int i) { o.*field = static_cast<E>(i); },
+          [field](const CompileOptions& o) { return static_cast<int>(o.*field); }};
 }
 
 const std::map<std::string, Choice, std::less<>>& choices() {
@@ -49,6 +51,14 @@ const std::map<std::string, Choice, std::less<>>& choices() {
       {"on_refused", choice(&CompileOptions::on_refused, {"fail", "freeze"})},
   };
   return table;
+}
+
+const Choice& choice_of(std::string_view function, std::string_view name) {
+  const auto it = choices().find(name);
+  BT_REQUIRE(it != choices().end(),
+             fmt::format("{}: no option '{}'; there are {}", function, name,
+                         fmt::join(option_names(), ", ")));
+  return it->second;
 }
 
 }  // namespace
@@ -81,15 +91,17 @@ CompileOptions compat(CompileOptions base) {
 }
 
 void set_option(CompileOptions& options, std::string_view name, std::string_view value) {
-  const auto it = choices().find(name);
-  BT_REQUIRE(it != choices().end(),
-             fmt::format("set_option: no option '{}'; there are {}", name,
-                         fmt::join(option_names(), ", ")));
-  const std::vector<std::string>& values = it->second.values;
+  const Choice& choice = choice_of("set_option", name);
+  const std::vector<std::string>& values = choice.values;
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (values[i] == value) return it->second.assign(options, static_cast<int>(i));
+    if (values[i] == value) return choice.assign(options, static_cast<int>(i));
   throw UserError(fmt::format("set_option: {} must be one of {}, got '{}'", name,
                               fmt::join(values, ", "), value));
+}
+
+std::string option_value(const CompileOptions& options, std::string_view name) {
+  const Choice& choice = choice_of("option_value", name);
+  return choice.values[static_cast<std::size_t>(choice.read(options))];
 }
 
 std::vector<std::string> option_names() {

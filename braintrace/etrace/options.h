@@ -71,6 +71,7 @@ CompileOptions compat(CompileOptions base = {});
 // Sets one named option from text, as the program's --set name=value. UserError lists the
 // names or the values there are.
 void set_option(CompileOptions& options, std::string_view name, std::string_view value);
+std::string option_value(const CompileOptions& options, std::string_view name);
 std::vector<std::string> option_names();
 
 }  // namespace braintrace
