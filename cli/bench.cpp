@@ -157,7 +157,8 @@ class Bench {
   }
 
   nlohmann::ordered_json report(const std::vector<double>& step_seconds,
-                                double allocations, const Graph& program,
+                                double allocations,
+                                const std::vector<ProductShape>& products,
                                 double steps_per_run) {
     nlohmann::ordered_json j;
     j["model"] = request_.model;
@@ -178,7 +179,6 @@ class Bench {
     j["peak_rss_mb"] = peak_rss_mb();
     j["first_gradient_ms"] = first_s_ * 1e3;
     if (step_seconds.empty()) return j;
-    const std::vector<ProductShape> products = products_of(program);
     const double best = *std::min_element(step_seconds.begin(), step_seconds.end());
     double flops = 0;
     for (const ProductShape& p : products) flops += p.flops() / steps_per_run;
@@ -195,8 +195,14 @@ class Bench {
 
   nlohmann::ordered_json window() {
     GradOptions o{.window = request_.window};
-    o.carry_traces = request_.window == 0 || request_.window < request_.steps;
+    o.carry_traces = false;  // inside the sequence they are, from window to window
     o.reduction = Reduction::sum;
+    std::map<const StepProgram*, double> programs;  // of the first sequence: their runs
+    o.progress = [&, first = true](std::int64_t done, std::int64_t total) mutable {
+      if (first) ++programs[learner_->last_program()];
+      first = first && done < total;
+      return true;
+    };
     std::vector<double> seconds = room_for(request_.repeat);
     double allocations = 0;
     const std::vector<Array> data = {xs_, ys_};
@@ -222,9 +228,14 @@ class Bench {
       compile_s_ += static_cast<double>(request_.steps) *
                     std::max(warm_up - static_cast<double>(kWarmUps) * best, 0.0);
     }
-    const StepProgram* last = learner_->last_program();
-    window_ = last->steps;
-    return report(seconds, allocations, last->graph, static_cast<double>(last->steps));
+    window_ = learner_->last_program()->steps;
+    std::vector<ProductShape> products;
+    for (const auto& [program, times] : programs)
+      for (ProductShape p : products_of(program->graph)) {
+        p.times *= times;
+        products.push_back(p);
+      }
+    return report(seconds, allocations, products, static_cast<double>(request_.steps));
   }
 
   nlohmann::ordered_json per_step() {
@@ -261,7 +272,8 @@ class Bench {
                     static_cast<double>(request_.steps);
     }
     window_ = 1;
-    nlohmann::ordered_json j = report(seconds, allocations, handle.graph(), 1);
+    nlohmann::ordered_json j =
+        report(seconds, allocations, products_of(handle.graph()), 1);
     if (!latency.empty())
       j["latency_us"] = {{"p50", percentile(latency, 0.5) * 1e6},
                          {"p99", percentile(latency, 0.99) * 1e6},
@@ -285,7 +297,8 @@ class Bench {
     }
     window_ = request_.steps;
     const StepProgram* last = learner_->last_program();
-    return report(seconds, allocations, last->graph, static_cast<double>(last->steps));
+    return report(seconds, allocations, products_of(last->graph),
+                  static_cast<double>(last->steps));
   }
 
   const BenchRequest& request_;

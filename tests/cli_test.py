@@ -165,6 +165,13 @@ class Refusals(Cli):
                                           "20", "--repeat", "1", "--mode", mode, "--json"))
             self.assertLess(made["allocations_per_step"] * made["steps"], 50, mode)
 
+    def test_sequences_cut_into_windows_allocate_nothing_once_warm(self):
+        for size in ("16", "96"):  # traces cleared in place, and set aside
+            made = json.loads(self.output("bench", "--model", "gru", "--n-rec", size, "--batch", "8",
+                                          "--steps", "20", "--window", "5", "--repeat", "3",
+                                          "--json"))
+            self.assertEqual(made["allocations_per_step"], 0, size)
+
     def test_bench_reads_a_file_and_names_defaults(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "bench.toml"

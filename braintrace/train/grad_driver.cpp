@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 
 #include "braintrace/train/grad_driver_impl.h"
+#include "braintrace/train/room_impl.h"
 
 namespace braintrace {
 namespace {
-
-// Traces up to this size are cleared where they are: new arrays would cost more.
-constexpr std::size_t kKeptBytes = std::size_t{1} << 18;
-
-bool is_free(const Array& a) { return a.is_unique() && a.is_contiguous(); }
-
-// May b's values be written where a's are?
-bool has_room(const Array& a, const Array& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && is_free(a);
-}
 
 // f(element of a, element of b) in the elements' own type.
 template <class F>
@@ -178,23 +168,8 @@ void GradDriver::run(const Fetch& fetch, GradResult& result) {
     result.steps = t;
     if (options_.progress && !options_.progress(t, length_)) break;
   }
-  if (!options_.carry_traces) end_history();
+  if (!options_.carry_traces) learner_.end_history();
   finish(result);
-}
-
-// Noise goes on: a trace that begins as something else than zero is no history.
-void GradDriver::end_history() {
-  if (learner_.traces_are_zero) return;
-  learner_.traces_are_zero = true;
-  for (std::size_t i = 0; i < learner_.traces.size(); ++i) {
-    Array& trace = learner_.traces[i];
-    if (learner_.rule->traces()[learner_.packing.stored()[i].trace].initial)
-      learner_.traces_are_zero = false;
-    else if (is_free(trace) && trace.num_bytes() <= kKeptBytes)
-      std::memset(trace.mutable_raw(), 0, trace.num_bytes());
-    else  // given back: the next sequence may not need it
-      trace = zeros({}, trace.dtype()).broadcast_to(trace.shape());
-  }
 }
 
 // Windows give the numbers of single steps; a multi-step rule would become another one,
@@ -234,9 +209,8 @@ void GradDriver::trace(const Fetch& fetch) {
 std::int64_t GradDriver::window_at(std::int64_t t) {
   const std::int64_t rest = length_ - t;
   const std::int64_t before = program_ ? program_->program().steps : 0;
-  const bool fits = options_.carry_traces ? before <= rest : before < rest;
-  if (program_ && fits && !learner_.is_bptt()) return before;
-  const std::int64_t whole = learner_.is_bptt() ? rest : options_.window;
+  const bool again = before > 0 && before <= rest && !learner_.is_bptt();
+  const std::int64_t whole = learner_.is_bptt() ? rest : again ? before : options_.window;
   program_ = learner_.window_program(*traced_, wanted_,
                                      {.steps = std::min(whole, rest),
                                       .bytes = options_.window_bytes,

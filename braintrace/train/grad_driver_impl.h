@@ -48,7 +48,6 @@ class GradDriver {
   void note_results(std::int64_t t, std::int64_t count);
   void add_gradients(GradResult& result);
   std::vector<std::string> leaves_wanted() const;
-  void end_history();
   double denominator() const;
   void finish(GradResult& result);
 

@@ -30,15 +30,6 @@ Array first_lane(const Array& a, std::int64_t lanes) {
   return a.sliced(start, size, step).reshaped(Shape(size.begin() + 1, size.end()));
 }
 
-// One key per lane, so that lanes draw independently.
-Array lane_keys(const Array& key, std::int64_t lanes) {
-  std::vector<Array> keys;
-  for (std::int64_t i = 0; i < lanes; ++i)
-    keys.push_back(
-        key_array(fold_in(key_from_array(key), static_cast<std::uint64_t>(i))));
-  return stacked(keys);
-}
-
 // Is there a part whose windows are cheaper when no trace comes out?
 bool can_end_without_traces(const CompiledRule& rule) {
   const auto parts = rule.rule().parts();
@@ -79,6 +70,7 @@ void Learner::Impl::compile(const std::vector<Array>& args) {
     init_all_states(model, init);
   }
   forget_programs();
+  traces.clear(), spare.clear();
   clear_traces();
 }
 
@@ -123,22 +115,6 @@ void Learner::Impl::forget_programs() {
   step_plans.clear(), modulated_plans.clear();
   ++epoch;
   last = nullptr;
-}
-
-void Learner::Impl::clear_traces() {
-  broken = false;
-  traces.clear();
-  traces_are_zero = true;
-  for (const TracePacking::Stored& s : packing.stored()) {
-    const TraceSlot& t = rule->traces()[s.trace];
-    if (t.initial) traces_are_zero = false;
-    if (t.kind == "key" && lanes())
-      traces.push_back(lane_keys(*t.initial, *lanes()));
-    else if (t.initial)
-      traces.push_back(t.initial->broadcast_to(s.type.shape).contiguous());
-    else  // one number until a program reads it: windows may never do
-      traces.push_back(zeros({}, s.type.dtype).broadcast_to(s.type.shape));
-  }
 }
 
 std::span<const Array> Learner::Impl::cast(const std::vector<Array>& args) {
@@ -244,7 +220,9 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
     steps = is_bptt() ? window.length : steps_per_window(window.length, most, !multi);
   }
   BT_INVARIANT(multi || (window.gradient && !window.signals));
-  const bool fresh = traces_are_zero && steps == window.length;
+  // Where history goes on a program of its own would run once.
+  const bool fresh = !multi && may_drop_traces && traces_are_zero &&
+                     (!window.carry || steps == window.length);
   const bool carry = multi || window.carry || steps < window.length || !may_drop_traces;
   const std::uint64_t key = mixed(loss.key, {7, static_cast<std::uint64_t>(steps), carry,
                                              fresh, window.gradient, window.signals});
@@ -324,7 +302,7 @@ void Learner::Impl::bind(Executable& e, std::span<const Array> args,
   for (const ProgramLeaf& leaf : p.leaves)
     e.inputs[at++] = &leaf.state->stored(leaf.leaf);
   for (std::size_t i = 0; i < p.num_traces; ++i) {
-    if (!traces[i].is_contiguous()) traces[i] = traces[i].contiguous();
+    if (!traces[i].is_contiguous()) make_room(i);
     e.inputs[at++] = &traces[i];
   }
   const auto number = [&](std::span<const double> values) {
@@ -368,6 +346,7 @@ void Learner::Impl::call(Executable& e, std::span<const Array> args,
   std::vector<Array> held;
   if (options.learning.check_finite) held = traces;
   broken = in_place;
+  lend_room(e);
   e.run();
   broken = false;
   if (options.learning.check_finite) require_finite(e, caller);
@@ -392,10 +371,7 @@ void Learner::Impl::commit(Executable& e) {
     leaf.state->store(leaf.leaf, e.outputs[*leaf.exit]);
     std::swap(e.outputs[*leaf.exit], old);
   }
-  if (p.num_traces_out == 0 && !traces_are_zero && !traces.empty()) clear_traces();
-  traces_are_zero = traces_are_zero && p.num_traces_out == 0;
-  std::swap_ranges(traces.begin(), traces.begin() + p.num_traces_out,
-                   e.outputs.begin() + p.first_trace_out());
+  commit_traces(e);
   calls += p.calls;
   trace_steps += p.steps;
 }

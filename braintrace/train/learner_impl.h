@@ -20,8 +20,9 @@ struct Learner::Impl {
   std::unique_ptr<CompiledRule> rule;
   bool may_drop_traces = false;  // windows of it are cheaper without traces at their end
   TracePacking packing;
-  std::vector<Array> traces;  // as they are stored
+  std::vector<Array> traces;  // as they are stored; one that is not contiguous is zero
   bool traces_are_zero = false;
+  std::vector<Array> spare;  // room for large traces while they are zero
   std::int64_t calls = 0, trace_steps = 0;
   bool broken = false;  // a run failed while it held the only copy of the traces
   std::map<std::string, Array> rule_inputs;
@@ -51,6 +52,8 @@ struct Learner::Impl {
   void compile(const std::vector<Array>& args);
   void rebatch(std::int64_t batch_size);
   void clear_traces();
+  // Zeros from here on; the room of large traces is kept for the next sequence.
+  void end_history();
   // Replaces the rule's traces. What does not repeat as it should is stored whole.
   void set_traces(const std::vector<Array>& of_rule);
   void forget_programs();
@@ -109,7 +112,10 @@ struct Learner::Impl {
   void bind(Executable& e, std::span<const Array> args,
             std::span<const double> loss_weights, std::string_view caller,
             std::span<const Array> signals);
+  void make_room(std::size_t trace);
+  void lend_room(Executable& e);
   void commit(Executable& e);
+  void commit_traces(Executable& e);
   void require_finite(Executable& e, std::string_view caller) const;
 };
 

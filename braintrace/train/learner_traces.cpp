@@ -58,7 +58,8 @@ void Learner::Impl::set_traces(const std::vector<Array>& of_rule) {
       if (e) e->repack(packing);
     stored = packing.packed(of_rule);
   }
-  traces = std::move(stored);
+  traces.clear();
+  for (const Array& a : stored) traces.push_back(a.contiguous());
   traces_are_zero = false;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sequence that ends with its call keeps its history until then, however it is cut.
+#include <array>
+
 #include <doctest/doctest.h>
 
 #include "braintrace/nn/model_registry.h"
@@ -26,10 +28,12 @@ Array numbers(const Shape& shape, std::uint64_t key) {
 
 // A model and its learner, always with the same weights.
 struct Twin {
-  std::unique_ptr<Module> model = nn::build_model(kGru);
+  std::unique_ptr<Module> model;
   Learner learner;
-  explicit Twin(const Algorithm& a, ExecutorKind kind = ExecutorKind::plan)
-      : learner(*model, a, {numbers({2, 3}, 1)},
+  explicit Twin(const Algorithm& a, ExecutorKind kind = ExecutorKind::plan,
+                const std::string& description = kGru)
+      : model(nn::build_model(description)),
+        learner(*model, a, {numbers({2, 3}, 1)},
                 {.batch_size = 2, .seed = 3, .dtype = DType::f64, .executor = kind}) {
     const LearningSignal signal = a.config.learning_signal();
     if (signal == LearningSignal::modulatory) learner.set_modulator(scalar(0.5));
@@ -113,6 +117,45 @@ TEST_CASE("a sequence that ends with its windows forgets the ones before it no e
   for (Twin* t : {&ends, &goes_on}) t->grad(2, {});
   check_close(ends.grad(12, {.window = 3, .carry_traces = false}),
               goes_on.grad(12, {.window = 1}));
+}
+
+TEST_CASE("the first of several windows reads no traces, the last one writes none") {
+  Twin t(D_RTRL{});
+  std::vector<std::array<bool, 2>> reads_writes;
+  const auto note = [&](auto...) {
+    const StepProgram* p = t.learner.last_program();
+    reads_writes.push_back({p->num_traces > 0, p->num_traces_out > 0});
+    return true;
+  };
+  for (int sequence = 0; sequence < 2; ++sequence) {
+    reads_writes.clear();
+    t.grad(2, {.window = 3, .carry_traces = false, .progress = note});
+    CHECK(reads_writes ==
+          std::vector<std::array<bool, 2>>{{false, true}, {true, true}, {true, false}});
+  }
+}
+
+// Large traces are set aside as memory between sequences, not cleared.
+TEST_CASE("sequences that end share the room of their traces, however they are cut") {
+  const std::string gru =
+      R"({"kind": "two_layer_gru", "n_in": 3, "n_rec": 96, "n_out": 2})";
+  for (const Algorithm& rule :
+       {Algorithm(D_RTRL{}), Algorithm(EProp{.kappa_filter_decay = 0.8})}) {
+    Twin ends(rule, ExecutorKind::plan, gru), goes_on(rule, ExecutorKind::plan, gru);
+    std::size_t largest = 0;
+    for (const TraceView& t : ends.learner.etraces())
+      largest = std::max(largest, t.value.num_bytes());
+    REQUIRE(largest > (std::size_t{1} << 18));
+    std::uint64_t seed = 2;
+    for (const std::int64_t window : {3, 3, 7, 2, 1, 3, 1, 3}) {
+      CAPTURE(window);
+      check_close(ends.grad(seed, {.window = window, .carry_traces = false}),
+                  goes_on.grad(seed, {.window = 1}));
+      check_zero(ends.learner);
+      goes_on.learner.init_etrace_state();
+      seed += 2;
+    }
+  }
 }
 
 TEST_CASE("a sequence that was stopped early has ended too") {
