@@ -126,7 +126,7 @@ class Bench {
                                          std::vector{zeros(example)}, options_);
     compile_s_ = seconds_since(start);
     give_signals(*learner_);
-    rate_ = tune_spike_rate(r, *model_, *learner_, xs_);
+    rate_ = tune_spike_rate(r, *model_, options_, xs_);
   }
 
   nlohmann::ordered_json run() {

@@ -39,7 +39,7 @@ Path layer_path(const BenchRequest& r, std::int64_t layer) {
 
 // Scales the weight of a layer until its neurons fire as often as asked; the rate then.
 double tune_layer(const BenchRequest& r, std::int64_t layer, Module& model,
-                  Learner& learner, const Array& xs) {
+                  Learner& forward, const Array& xs) {
   // Runs go on from the states of the ones before, so the rate that counts is the one a
   // network settles at; after 20 to 60 steps it is half of that.
   constexpr std::int64_t kSettling = 200, kCounted = 40;
@@ -54,7 +54,7 @@ double tune_layer(const BenchRequest& r, std::int64_t layer, Module& model,
     init_all_states(model, {.batch_size = r.batch});
     double fired = 0, seen = 0;
     for (std::int64_t t = 0; t < kSettling + kCounted; ++t) {
-      learner.step({row(xs, t % r.steps).contiguous()});
+      forward.step({row(xs, t % r.steps).contiguous()});
       if (t < kSettling) continue;
       const Array v = potential.stored();
       for (std::int64_t i = 0; i < v.size(); ++i) fired += v.at(i) >= 1 ? 1 : 0;
@@ -108,14 +108,16 @@ Array bench_targets(const BenchRequest& r, DType dtype) {
   return random_normal(rng_key(2), {r.steps, r.batch, r.n_out}, dtype);
 }
 
-double tune_spike_rate(const BenchRequest& r, Module& model, Learner& learner,
+double tune_spike_rate(const BenchRequest& r, Module& model, LearnerOptions options,
                        const Array& xs) {
   if (!is_spiking(r)) return 0;
+  options.seed.reset();  // the parameters stay
+  options.profile = false;
+  Learner forward(model, BPTT{}, {row(xs, 0).contiguous()}, options);  // without traces
   double total = 0;
   for (std::int64_t layer = 0; layer < r.layers; ++layer)
-    total += tune_layer(r, layer, model, learner, xs);
+    total += tune_layer(r, layer, model, forward, xs);
   init_all_states(model, {.batch_size = r.batch});
-  learner.reset_state();
   return total / static_cast<double>(r.layers);
 }
 

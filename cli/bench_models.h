@@ -18,7 +18,7 @@ Array bench_inputs(const BenchRequest& r, DType dtype);
 Array bench_targets(const BenchRequest& r, DType dtype);
 // Scales the recurrent weights of a spiking model until 15-20 % of its units fire per
 // step once it has settled. Returns the rate, 0 for models without spikes.
-double tune_spike_rate(const BenchRequest& r, Module& model, Learner& learner,
+double tune_spike_rate(const BenchRequest& r, Module& model, LearnerOptions options,
                        const Array& xs);
 
 }  // namespace braintrace::cli

@@ -13,14 +13,21 @@
 namespace braintrace {
 namespace {
 
-// One at state `a` for every position, zero elsewhere, per member.
-std::vector<Value> one_state(const HiddenGroup& g, std::int64_t a, DType dtype) {
+// One at state `a` for every position, zero elsewhere, per member; absent in members
+// without that state.
+std::vector<Tangent> one_state(const HiddenGroup& g, std::int64_t a, DType dtype) {
   const std::int64_t states = g.num_state();
   Array one = zeros({states}, DType::f64);
   one.mutable_data<double>()[a] = 1;
   Shape shape = g.varshape();
   shape.push_back(states);
-  return g.split_hidden(Value(one.astype(dtype).broadcast_to(shape).contiguous()));
+  const std::vector<Value> parts =
+      g.split_hidden(Value(one.astype(dtype).broadcast_to(shape).contiguous()));
+  std::vector<Tangent> out(parts.size());
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < parts.size(); first += g.members[i++].num_state)
+    if (first <= a && a < first + g.members[i].num_state) out[i] = parts[i];
+  return out;
 }
 
 struct Inputs {
@@ -39,9 +46,8 @@ Inputs inputs_of(const HiddenGroup& g) {
 Value by_reverse(const HiddenGroup& g, const Inputs& in, std::int64_t a, DType dtype) {
   std::vector<bool> active(in.all.size(), false);
   for (std::size_t i = in.num_constants; i < active.size(); ++i) active[i] = true;
-  std::vector<Tangent> ct;
-  for (const Value& v : one_state(g, a, dtype)) ct.emplace_back(v);
-  const VjpResult r = vjp_values(g.transition_program, active, in.all, ct);
+  const VjpResult r =
+      vjp_values(g.transition_program, active, in.all, one_state(g, a, dtype));
   std::vector<Value> rows;
   for (std::size_t i = in.num_constants; i < in.all.size(); ++i)
     rows.push_back(materialize(r.cotangents[i], in.all[i].type()));
@@ -50,7 +56,7 @@ Value by_reverse(const HiddenGroup& g, const Inputs& in, std::int64_t a, DType d
 
 Value by_forward(const HiddenGroup& g, const Inputs& in, std::int64_t b, DType dtype) {
   std::vector<Tangent> tangents(in.all.size());
-  const std::vector<Value> one = one_state(g, b, dtype);
+  const std::vector<Tangent> one = one_state(g, b, dtype);
   for (std::size_t i = 0; i < one.size(); ++i) tangents[in.num_constants + i] = one[i];
   const JvpResult r = jvp_values(g.transition_program, in.all, tangents);
   std::vector<Value> columns;

@@ -68,9 +68,11 @@ class Graph {
   GraphParts p_;
 };
 
-// Agrees with ==. Constants and sub-graphs included.
-std::uint64_t structural_hash(const Graph& g);
-std::uint64_t structural_hash(const Attrs& attrs);
+// Agrees with ==. Constants and sub-graphs included. Sampled: large constants by some of
+// their elements, for whoever asks == next.
+enum class ArrayHash { whole, sampled };
+std::uint64_t structural_hash(const Graph& g, ArrayHash arrays = ArrayHash::whole);
+std::uint64_t structural_hash(const Attrs& attrs, ArrayHash arrays = ArrayHash::whole);
 
 // Throws InternalError naming the node and the invariant, with the lines around it.
 void verify(const Graph& g);

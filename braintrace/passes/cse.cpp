@@ -20,7 +20,7 @@ Key key_of(const Site& s) {
   std::vector<ValueId> ids;
   for (const Value& v : s.in) ids.push_back(v.id());
   if (has(s.op.traits, Trait::commutative)) std::sort(ids.begin(), ids.end());
-  return {&s.op, std::move(ids), structural_hash(s.attrs)};
+  return {&s.op, std::move(ids), structural_hash(s.attrs, ArrayHash::sampled)};
 }
 
 }  // namespace

@@ -38,7 +38,11 @@ Shape one_state(Shape s) {
 }
 
 // Only what moves with every step and nowhere else: its program tells the whole story.
-bool may_repeat(const TraceSlot& t) { return t.kind == "bwg" && !t.initial; }
+// Programs must take its states apart, too.
+bool may_repeat(const TraceSlot& t) {
+  return t.kind == "bwg" && !t.initial && !t.type.shape.empty() &&
+         t.type.shape.back() <= kMostStates;
+}
 
 // States that programs compute one by one: between them in memory, each would have to be
 // picked out.
