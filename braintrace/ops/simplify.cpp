@@ -39,7 +39,9 @@ std::optional<double> splat_value(const Value& v) {
     return std::nullopt;
   }
   const Node* n = producer(v);
-  if (!n || n->op != &broadcast_op) return std::nullopt;
+  const auto is = [&](const OpDef& op) { return n->op == &op; };
+  if (!n || !(is(broadcast_op) || is(reshape_op) || is(transpose_op)))
+    return std::nullopt;
   return splat_value({v.builder(), n->inputs[0]});
 }
 

@@ -5,7 +5,8 @@
 
 namespace braintrace {
 
-// The one number all elements of v have (a constant, or a broadcast one), else nullopt.
+// The one number all elements of v have (a constant, also spread or reshaped), else
+// nullopt.
 std::optional<double> splat_value(const Value& v);
 
 Rewrite simplify_add(const Site& s);         // x + (-0.0); integers: x + 0

@@ -194,14 +194,20 @@ struct LeadingSum {
 };
 std::optional<LeadingSum> as_leading_sum(const Graph& g, const Node& n, const Lowering& l,
                                          const Stages& s) {
-  constexpr std::int64_t kManyElements = 1 << 15, kLongRow = 2048;
+  // A chain runs once per position that is summed over: on one row, or on short ones,
+  // that costs as much as it saves unless much is left of the sum.
+  constexpr std::int64_t kLongRow = 8, kFew = 1 << 10, kMany = 1 << 15;
+  constexpr std::int64_t kFewLeft = 128, kManyLeft = 2048;
   const auto* r = std::get_if<lowering::Reduce>(&l);
   if (!r || r->kind != ReduceKind::sum || r->axes.empty()) return std::nullopt;
   const Type &in = g.type(n.inputs[0]), &out = g.type(n.outputs[0]);
   const std::int64_t p = s.producer(n.inputs[0]);
   if (p < 0 || !s.fused(static_cast<std::size_t>(p)) || !is_float(in.dtype) ||
-      in.size() < kManyElements || out.size() < kLongRow ||
       r->axes != iota_ints(static_cast<std::int64_t>(r->axes.size())))
+    return std::nullopt;
+  const bool long_rows = out.rank() > 1 && out.shape.back() >= kLongRow;
+  if (in.size() < (long_rows ? kFew : kMany) ||
+      out.size() < (long_rows ? kFewLeft : kManyLeft))
     return std::nullopt;
   return LeadingSum{static_cast<std::size_t>(p), r->axes.size()};
 }

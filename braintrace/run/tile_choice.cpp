@@ -23,6 +23,9 @@ double overhead(const TileCode& code) {
 TileCode compile_tile(const TileSpec& spec) {
   if (spec.steps.size() == 1) return compile_tile(spec, Rows::apart_for_one_kernel);
   TileCode apart = compile_tile(spec, Rows::apart);
+  if (!apart.layout.inside_rows && apart.layout.size > 0)
+    if (TileCode traces = compile_tile(spec, Rows::apart_for_one_kernel); traces.by_rows)
+      return traces;
   if (!apart.traces.empty() || !apart.layout.inside_rows || apart.layout.size == 0)
     return apart;
   TileCode together = compile_tile(spec, Rows::together);

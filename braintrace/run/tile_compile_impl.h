@@ -51,9 +51,11 @@ struct TileTrace {
   // are gathered before and scattered behind.
   TraceKernel paired = nullptr;
   TileAction gather = {}, scatter = {};
-  // Of one state: what it is, and several rows of it at once (TileCode::by_rows).
+  // Of one state: what it is, its d where that is one number, and several rows of it at
+  // once or one (TileCode::by_rows).
   std::optional<TraceKind> kind = {};
-  TraceRowsKernel call_rows = nullptr;
+  std::optional<int> fixed_d = {};
+  TraceRowsKernel call_rows = nullptr, call_row = nullptr;
   TraceRows rows = {};
 };
 

@@ -16,6 +16,7 @@ std::int64_t row_step(const TileCode& code, int entry) { return code.strides(ent
 // Operands in the order of trace_kernels.h.
 bool prepare(const TileCode& code, TileTrace& t) {
   if (!t.kind) return false;
+  if (t.fixed_d) t.operands[1] = *t.fixed_d;
   const auto in_slot = [&](int entry) { return entry >= code.slot_entry(0); };
   if (std::any_of(t.operands, t.operands + t.num_operands, in_slot) ||
       std::any_of(t.results, t.results + kTraceResults, in_slot))
@@ -32,8 +33,9 @@ bool prepare(const TileCode& code, TileTrace& t) {
     if (row_step(code, t.results[result]) != row) return false;
   if (t.kind->form != TraceForm::single && step(t.num_operands - 1) != row) return false;
   t.rows = {row, step(product ? 3 : 2), added ? 0 : step(6),
-            t.kind->form == TraceForm::driven ? step(7) : 0};
-  t.call_rows = trace_rows_kernel(*t.kind);
+            t.kind->form == TraceForm::driven ? step(7) : 0, t.fixed_d.has_value()};
+  t.call_rows = trace_rows_kernel(*t.kind, kTraceRows);
+  t.call_row = trace_rows_kernel(*t.kind, 1);
   return true;
 }
 
@@ -71,14 +73,13 @@ class RowRunner {
     for (int i = 0; i < kTraceResults; ++i) out_at_[i] = out_[i].at(row, element);
   }
 
-  void run(std::size_t n) const { t_.call(in_at_, out_at_, n); }
   // `last`: the next rows come, not the next position.
-  void run_rows(std::size_t n, std::int64_t position, bool last) const {
+  void run(std::size_t n, std::int64_t together, std::int64_t position, bool last) const {
     TraceRows rows = t_.rows;
     rows.ahead =
         static_cast<const std::byte*>(in_at_[0]) +
-        (last ? kTraceRows * in_[0].row - position * in_[0].position : in_[0].position);
-    t_.call_rows(in_at_, out_at_, n, rows);
+        (last ? together * in_[0].row - position * in_[0].position : in_[0].position);
+    (together == 1 ? t_.call_row : t_.call_rows)(in_at_, out_at_, n, rows);
   }
 
   void next_position() {
@@ -103,7 +104,7 @@ void run_trace(const TileCode& code, RowRange rows, std::int64_t count, RowRunne
       const auto n = static_cast<std::size_t>(std::min(code.layout.block, size - from));
       t.start(row, from);
       for (std::int64_t p = 0;;) {
-        together == 1 ? t.run(n) : t.run_rows(n, p, p + 1 == count);
+        t.run(n, together, p, p + 1 == count);
         if (++p == count) break;
         t.next_position();
       }
@@ -126,12 +127,14 @@ void run_rows(const TileCode& code, RowRange rows, const LoopAround& loop,
 void prepare_rows(TileCode& code) {
   if (!code.layout.inside_rows || code.layout.shape.size() != 2 || code.actions.empty())
     return;
-  code.by_rows =
-      std::all_of(code.actions.begin(), code.actions.end(), [&](const TileAction& a) {
-        return a.kind == TileAction::trace &&
-               prepare(code, code.traces[static_cast<std::size_t>(a.result)]);
-      });
-  if (code.by_rows) code.work_ns *= kWorkOfRows;
+  std::vector<TileTrace> traces = code.traces;
+  for (const TileAction& a : code.actions)
+    if (a.kind != TileAction::trace ||
+        !prepare(code, traces[static_cast<std::size_t>(a.result)]))
+      return;
+  code.by_rows = true;
+  code.traces = std::move(traces);
+  code.work_ns *= kWorkOfRows;
 }
 
 }  // namespace braintrace

@@ -9,6 +9,8 @@ namespace braintrace {
 namespace {
 
 constexpr unsigned kSecondIsNumber = 2, kThirdIsNumber = 4;
+// Places of d among the operands of trace kernels: of one state, and the first of two.
+constexpr int kOneStateD = 1, kTwoStatesD = 2;
 
 class Joiner {
  public:
@@ -25,7 +27,7 @@ class Joiner {
     TileTrace trace;
     std::vector<std::size_t> members;        // the last one is where they join
     std::optional<std::size_t> behind = {};  // an action that vanishes, too
-    std::vector<int> numbers = {};           // operands that are one number, to be spread
+    std::vector<int> numbers = {};           // which operands are numbers, to be spread
   };
   // e' = t + u, by the place of its action.
   struct Update {
@@ -91,6 +93,20 @@ class Joiner {
     return std::nullopt;
   }
 
+  // t = d e; d may be a number that never changes.
+  struct Decayed {
+    int e, d;
+    std::vector<int> numbers;  // as Match
+  };
+  std::optional<Decayed> as_decayed(std::size_t t) const {
+    const int* in = action(t).operands;
+    if (is_kernel(t, MicroOp::mul, 0, 0)) return Decayed{in[1], in[0], {}};
+    for (const int side : {0, 1})
+      if (is_kernel(t, MicroOp::mul, 0, 1U << side) && is_fixed(in[side]))
+        return Decayed{in[1 - side], in[side], {kOneStateD}};
+    return std::nullopt;
+  }
+
   // The only reader of t beside the action `last`: t's update.
   std::optional<Update> update_of(std::size_t t, std::size_t last) const {
     const int slot = action(t).result;
@@ -130,19 +146,19 @@ class Joiner {
     const TileAction& sum = action(last);
     for (const int side : {0, 1}) {
       const auto t = maker(sum.operands[side], last);
-      if (!t || !is_kernel(*t, MicroOp::mul, 0, 0)) continue;
-      const auto u = update_of(*t, last);
+      const auto past = t ? as_decayed(*t) : std::nullopt;
+      const auto u = past ? update_of(*t, last) : std::nullopt;
       if (!u) continue;
-      const TileAction& product = action(*t);
-      const int e = product.operands[1];
       const TraceKind kind{sum.dtype, TraceForm::added, u->input};
       Match m{{.call = trace_kernel(kind),
                .num_operands = 6,
-               .operands = {e, product.operands[0], u->df, u->x, sum.operands[1 - side],
+               .operands = {past->e, past->d, u->df, u->x, sum.operands[1 - side],
                             sum.operands[2]},
                .results = {u->result, sum.result, sum.result},
                .kind = kind},
-              {*t, u->action, last}};
+              {*t, u->action, last},
+              {},
+              past->numbers};
       if (may_wait(m)) return m;
     }
     return std::nullopt;
@@ -151,21 +167,22 @@ class Joiner {
   // last: s t + q y, y one number in the pair `number`
   std::optional<Match> single_sample(std::size_t last, int number) const {
     const TileAction& sum = action(last);
-    const int *fresh = sum.operands + 2 * number, *past = sum.operands + 2 * (1 - number);
+    const int *fresh = sum.operands + 2 * number, *old = sum.operands + 2 * (1 - number);
     for (const int side : {0, 1}) {
-      const auto t = maker(past[side], last);
-      if (!t || !is_kernel(*t, MicroOp::mul, 0, 0)) continue;
-      const auto u = update_of(*t, last);
+      const auto t = maker(old[side], last);
+      const auto past = t ? as_decayed(*t) : std::nullopt;
+      const auto u = past ? update_of(*t, last) : std::nullopt;
       if (!u) continue;
-      const int* product = action(*t).operands;
       const TraceKind kind{sum.dtype, TraceForm::single, u->input};
-      Match m{{.call = trace_kernel(kind),
-               .num_operands = 7,
-               .operands = {product[1], product[0], u->df, u->x, past[1 - side], fresh[0],
-                            fresh[1]},
-               .results = {u->result, sum.result, sum.result},
-               .kind = kind},
-              {*t, u->action, last}};
+      Match m{
+          {.call = trace_kernel(kind),
+           .num_operands = 7,
+           .operands = {past->e, past->d, u->df, u->x, old[1 - side], fresh[0], fresh[1]},
+           .results = {u->result, sum.result, sum.result},
+           .kind = kind},
+          {*t, u->action, last},
+          {},
+          past->numbers};
       if (may_wait(m)) return m;
     }
     return std::nullopt;
@@ -196,20 +213,22 @@ class Joiner {
     for (const int side : {0, 1}) {
       const auto t = maker(own[side], h);
       if (!t) continue;
+      const int* in = action(*t).operands;
       const bool driven = is_kernel(*t, MicroOp::add, 1, kThirdIsNumber);
-      if (!driven && !is_kernel(*t, MicroOp::mul, 0, 0)) continue;
-      const auto u = update_of(*t, h);
+      const auto past = driven ? Decayed{in[1], in[0], {}} : as_decayed(*t);
+      const auto u = past ? update_of(*t, h) : std::nullopt;
       if (!u) continue;
-      const int* d = action(*t).operands;
       const TraceKind kind{action(last).dtype,
                            driven ? TraceForm::driven : TraceForm::joined, u->input};
       Match m{{.call = trace_kernel(kind),
                .num_operands = driven ? 9 : 8,
-               .operands = {d[1], d[0], u->df, u->x, own[1 - side], other[0], other[1],
-                            driven ? d[2] : sum, sum},
+               .operands = {past->e, past->d, u->df, u->x, own[1 - side], other[0],
+                            other[1], driven ? in[2] : sum, sum},
                .results = {u->result, action(last).result, action(last).result},
                .kind = kind},
-              {*t, u->action, h, last}};
+              {*t, u->action, h, last},
+              {},
+              past->numbers};
       std::sort(m.members.begin(), m.members.end());
       if (may_wait(m)) return m;
     }
@@ -278,8 +297,11 @@ class Joiner {
             {t[0], t[1], u1->action, u2->action, h, last}};
     std::sort(m.members.begin(), m.members.end());
     if (!may_wait(m)) return std::nullopt;
-    for (const Share& share : {a1, a2, b1, b2})
-      if (share.number) m.numbers.push_back(share.d);
+    int place = kTwoStatesD;
+    for (const Share& share : {a1, a2, b1, b2}) {
+      if (share.number) m.numbers.push_back(place);
+      ++place;
+    }
     pair(m, inputs);
     return m;
   }
@@ -357,8 +379,8 @@ class Joiner {
     TileAction joined{.kind = TileAction::trace,
                       .result = static_cast<int>(code_.traces.size())};
     code_.traces.push_back(m.trace);
-    for (const int number : m.numbers)
-      spread(number, code_.actions[last].dtype, code_.traces.back());
+    for (const int operand : m.numbers)
+      spread(code_.traces.back(), operand, code_.actions[last].dtype);
     code_.actions[last] = joined;
     if (m.behind)
       code_.actions.erase(code_.actions.begin() + static_cast<std::ptrdiff_t>(*m.behind));
@@ -369,7 +391,8 @@ class Joiner {
   }
 
   // Kernels of traces read whole blocks.
-  void spread(int number, DType dtype, TileTrace& t) {
+  void spread(TileTrace& t, int operand, DType dtype) {
+    const int number = t.operands[operand];
     const auto is_same = [&](const TileAction& a) {
       return a.kind == TileAction::fill && a.operands[0] == number;
     };
@@ -380,7 +403,8 @@ class Joiner {
       fill.result = code_.slot_entry(code_.num_slots++);
       made = code_.once.insert(made, fill);
     }
-    std::replace(t.operands + 2, t.operands + 6, number, made->result);
+    t.operands[operand] = made->result;
+    if (operand == kOneStateD) t.fixed_d = number;
   }
 
   TileCode& code_;

@@ -186,6 +186,32 @@ TEST_CASE("the update of a trace and its sum are one action with the bits of man
   }
 }
 
+TEST_CASE("a trace whose coefficient is a number is updated several rows at once") {
+  for (const DType t : {DType::f32, DType::f64}) {
+    TileSpec joined = two_joined_traces(t), added = one_state(t, false);
+    TileSpec plain = added;  // what is added to the trace is a number
+    plain.steps = {{MicroOp::mul, t, {1, 0}},
+                   {MicroOp::add, t, {6, 3}},
+                   {MicroOp::mul, t, {4, 6}},
+                   {MicroOp::add, t, {5, 8}}};
+    plain.outputs = {{7, {kColumns, 1}, 0}, {9, {kColumns, 1}, 5}};
+    for (TileSpec spec : {added, plain, joined, single_sample(t, false, false)}) {
+      spec.inputs[1] = {t, {0, 0}};
+      const TileCode code = compile_tile(spec);
+      CHECK(code.actions.size() == code.traces.size());
+      CHECK(code.traces.size() == (spec.outputs.size() == 4 ? 2 : 1));
+      CHECK(code.by_rows);
+      if (t == DType::f32)
+        check<float>(spec, 1, 0);
+      else
+        check<double>(spec, 1, 0);
+      spec.inputs[4] = rows(t);  // another signal in every row: one after the other
+      CHECK_FALSE(compile_tile(spec).by_rows);
+      if (t == DType::f32) check<float>(spec, 1, 0);
+    }
+  }
+}
+
 TEST_CASE("two states of a trace that lie in turn are one action with the bits of many") {
   for (const bool constant_df : {false, true}) {
     CAPTURE(constant_df);

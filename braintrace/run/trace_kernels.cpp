@@ -50,6 +50,8 @@ HWY_INLINE void for_all(std::size_t n, const F& at) {
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) at(d, i);
+  if constexpr (HWY_MAX_BYTES > 2 * sizeof(T))  // rows of outputs are short
+    for (const hn::CappedTag<T, 2> two; i + 2 <= n; i += 2) at(two, i);
   for (; i < n; ++i) at(one, i);
 }
 
@@ -79,11 +81,13 @@ HWY_INLINE void one_state(const void* const* in, void* const* out, std::size_t n
   const Numbers<T, R> y(operand<T>(in, added ? 0 : 6), rows.y);
   const Numbers<T, R> drive(operand<T>(in, driven ? 7 : 0), rows.drive);
   T *next = static_cast<T*>(out[0]), *total = static_cast<T*>(out[1]);
-  const T* ahead =
-      R == 1 ? e + kAheadBytes / sizeof(T) : static_cast<const T*>(rows.ahead);
+  const T* ahead = rows.ahead == nullptr ? e + kAheadBytes / sizeof(T)
+                                         : static_cast<const T*>(rows.ahead);
+  const bool fixed_d = rows.fixed_d;
   for_all<T>(n, [&](auto d, std::size_t i) {
     const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
-    const auto d_e = at(m), d_x = at(df), signal = at(s), other = at(q);
+    const auto d_e = fixed_d ? hn::Set(d, *m) : at(m);
+    const auto d_x = at(df), signal = at(s), other = at(q);
     for (int r = 0; r < R; ++r) {
       const std::int64_t below = r * row;
       fetch_ahead(ahead + below + i);
@@ -104,10 +108,10 @@ template <class T, TraceForm form, TraceInput input>
 void one_row(const void* const* in, void* const* out, std::size_t n) {
   one_state<T, form, input, 1>(in, out, n, {});
 }
-template <class T, TraceForm form, TraceInput input>
+template <class T, TraceForm form, TraceInput input, int R>
 void several_rows(const void* const* in, void* const* out, std::size_t n,
                   const TraceRows& rows) {
-  one_state<T, form, input, kTraceRows>(in, out, n, rows);
+  one_state<T, form, input, R>(in, out, n, rows);
 }
 
 // All of two states but where the trace itself lies.
@@ -210,9 +214,9 @@ TraceKernel find_trace_kernel(const TraceKind& kind) {
     return one_row<T, f, i>;
   });
 }
-TraceRowsKernel find_rows_kernel(const TraceKind& kind) {
-  return with_kind(kind, []<class T, TraceForm f, TraceInput i>() -> TraceRowsKernel {
-    return several_rows<T, f, i>;
+TraceRowsKernel find_rows_kernel(const TraceKind& kind, int rows) {
+  return with_kind(kind, [&]<class T, TraceForm f, TraceInput i>() -> TraceRowsKernel {
+    return rows == 1 ? several_rows<T, f, i, 1> : several_rows<T, f, i, kTraceRows>;
   });
 }
 TraceKernel find_two_state_kernel(DType dtype, TraceInputs inputs) {
@@ -242,8 +246,8 @@ TraceKernel trace_kernel(const TraceKind& kind) {
   return HWY_DYNAMIC_DISPATCH(find_trace_kernel)(kind);
 }
 
-TraceRowsKernel trace_rows_kernel(const TraceKind& kind) {
-  return HWY_DYNAMIC_DISPATCH(find_rows_kernel)(kind);
+TraceRowsKernel trace_rows_kernel(const TraceKind& kind, int rows) {
+  return HWY_DYNAMIC_DISPATCH(find_rows_kernel)(kind, rows);
 }
 
 TraceKernel two_state_kernel(DType dtype, TraceInputs inputs) {

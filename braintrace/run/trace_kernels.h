@@ -48,11 +48,12 @@ TraceKernel paired_trace_kernel(TraceInputs inputs);
 // Elements from row to row: of e, sum and the results alike; of the numbers x, y and r.
 struct TraceRows {
   std::int64_t elements = 0, x = 0, y = 0, drive = 0;
+  bool fixed_d = false;         // d is one number
   const void* ahead = nullptr;  // rows of e that come next and are fetched early
 };
 using TraceRowsKernel = void (*)(const void* const* operands, void* const* results,
                                  std::size_t n, const TraceRows& rows);
 inline constexpr int kTraceRows = 4;
-TraceRowsKernel trace_rows_kernel(const TraceKind& kind);
+TraceRowsKernel trace_rows_kernel(const TraceKind& kind, int rows);  // kTraceRows or 1
 
 }  // namespace braintrace
