@@ -33,6 +33,26 @@ std::optional<CondView> as_cond(const Node& n) {
                   n.attrs.graph("false_branch").get()};
 }
 
+std::vector<bool> read_values(const Graph& g) {
+  std::vector<bool> read(g.num_values(), false);
+  for (const Node& n : g.nodes()) {
+    const auto scan = as_scan(n);
+    const std::vector<bool> inside = scan ? read_inputs(*scan) : std::vector<bool>{};
+    for (std::size_t i = 0; i < n.inputs.size(); ++i)
+      if (inside.empty() || inside[i]) read[n.inputs[i].index] = true;
+  }
+  for (ValueId v : g.outputs()) read[v.index] = true;
+  return read;
+}
+
+std::vector<bool> read_inputs(const ScanView& scan) {
+  const std::vector<bool> read = read_values(*scan.body);
+  std::vector<bool> out;
+  for (ValueId v : scan.body->inputs()) out.push_back(read[v.index]);
+  for (std::size_t k = 0; k < scan.num_carry; ++k) out[scan.num_consts + k] = true;
+  return out;
+}
+
 Attrs scan_attrs_with_ys(const Node& scan, std::span<const ValueId> body_values) {
   const Graph& body = *scan.attrs.graph("body");
   GraphParts parts;

@@ -30,6 +30,11 @@ std::optional<ScanView> as_scan(const Node& n);
 std::optional<WhileView> as_while(const Node& n);
 std::optional<CondView> as_cond(const Node& n);
 
+// By value: is it read, by an output or a node? Loops read what their bodies do.
+std::vector<bool> read_values(const Graph& g);
+// By input: does the body of the loop read it? A carry counts as read.
+std::vector<bool> read_inputs(const ScanView& scan);
+
 // The attributes of a scan that also hands out these values of its body, stacked, behind
 // its other ys.
 Attrs scan_attrs_with_ys(const Node& scan, std::span<const ValueId> body_values);

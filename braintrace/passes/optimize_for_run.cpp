@@ -34,6 +34,7 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   h = run(
       "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);
   h = run("reuse_loop_values", reuse_loop_values, h);
+  h = run("dce", dce, h);  // what is no longer computed keeps no stacked value
   h = run(
       "split_scan", [](const Graph& x) { return split_scan(x); }, h);
   h = run("contract_sums", contract_sums, h);

@@ -16,6 +16,7 @@ namespace {
 struct LoopValue {
   std::size_t loop = 0;  // index of the node
   ValueId value;
+  friend bool operator==(const LoopValue&, const LoopValue&) = default;
 };
 
 struct Reuse {
@@ -23,44 +24,150 @@ struct Reuse {
   std::map<std::size_t, LoopValue> taken;               // by node: its result
 };
 
-// The node of the body that does to `v` what n does to its stack, or null.
-const Node* same_in_body(const Graph& body, const Node& n, ValueId v) {
-  for (const Node& m : body.nodes())
-    if (m.op == n.op && m.inputs.size() == 1 && m.inputs[0] == v && m.attrs == n.attrs)
-      return &m;
-  return nullptr;
-}
-
-Reuse find(const Graph& g) {
-  const LoweredGraph lowered(g);
-  std::vector<std::optional<LoopValue>> from(g.num_values());
-  Reuse found;
-  for (std::size_t i = 0; i < g.nodes().size(); ++i) {
-    const Node& n = g.nodes()[i];
-    if (const auto scan = as_scan(n)) {
-      for (std::size_t y = scan->num_carry; y < n.outputs.size(); ++y)
-        from[n.outputs[y].index] = {i, scan->body->outputs()[y]};
-      continue;
+// A graph, who reads what in it, and which of its values are one number everywhere.
+class ReadGraph {
+ public:
+  explicit ReadGraph(const Graph& g)
+      : lowered(g), readers_(g.num_values()), is_output_(g.num_values(), false) {
+    for (std::size_t i = 0; i < g.nodes().size(); ++i) {
+      const Node& n = g.nodes()[i];
+      const auto scan = as_scan(n);
+      const std::vector<bool> inside = scan ? read_inputs(*scan) : std::vector<bool>{};
+      for (std::size_t k = 0; k < n.inputs.size(); ++k)
+        if (inside.empty() || inside[k]) readers_[n.inputs[k].index].push_back(i);
     }
-    const Lowering& l = lowered.lowering(n);
-    if (!std::holds_alternative<lowering::Elementwise>(l) || is_cheap(l)) continue;
-    if (n.inputs.size() != 1 || lowered.uses(n.inputs[0]) != 1) continue;
-    const auto& stack = from[n.inputs[0].index];
-    if (!stack || num_bytes(g.type(n.outputs[0])) > num_bytes(g.type(n.inputs[0])))
-      continue;
-    const Graph& body = *as_scan(g.nodes()[stack->loop])->body;
-    const Node* m = same_in_body(body, n, stack->value);
-    if (!m) continue;
-    found.stacked[stack->loop].push_back(m->outputs[0]);
-    found.taken[i] = {stack->loop, m->outputs[0]};
+    for (ValueId v : g.outputs()) is_output_[v.index] = true;
   }
-  return found;
-}
+
+  LoweredGraph lowered;
+
+  const Node& node(std::size_t i) const { return lowered.graph().nodes()[i]; }
+  const std::vector<std::size_t>& readers(ValueId v) const { return readers_[v.index]; }
+  // The node that alone reads v.
+  std::optional<std::size_t> only_reader(ValueId v) const {
+    const std::vector<std::size_t>& all = readers(v);
+    return all.size() == 1 && !is_output_[v.index] ? std::optional(all[0]) : std::nullopt;
+  }
+  std::optional<Array> number(ValueId v) const {
+    const Node* n = lowered.producer(v);
+    if (!n) return std::nullopt;
+    const Lowering& l = lowered.lowering(*n);
+    if (std::holds_alternative<lowering::Broadcast>(l) ||
+        std::holds_alternative<lowering::Reshape>(l))
+      return number(n->inputs[0]);
+    if (!std::holds_alternative<lowering::Constant>(l)) return std::nullopt;
+    const Array& a = n->attrs.array("value");
+    return a.size() == 1 ? std::optional(a.reshaped({})) : splat_of(*n);
+  }
+
+ private:
+  std::vector<std::vector<std::size_t>> readers_;
+  std::vector<bool> is_output_;
+};
+
+// Finds values behind loops that the bodies of these compute, too.
+class ReuseFinder {
+ public:
+  explicit ReuseFinder(const Graph& g) : all_(g), from_(g.num_values()) {}
+
+  Reuse run() {
+    const auto& nodes = all_.lowered.graph().nodes();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (const auto scan = as_scan(nodes[i])) {
+        bodies_.emplace(i, *scan->body);
+        for (std::size_t y = scan->num_carry; y < nodes[i].outputs.size(); ++y)
+          from_[nodes[i].outputs[y].index] = {i, scan->body->outputs()[y]};
+      } else if (const auto same = in_body(nodes[i])) {
+        from_[nodes[i].outputs[0].index] = same;
+      }
+    }
+    for (const auto& [loop, body] : bodies_) look_behind(loop);
+    return std::move(found_);
+  }
+
+ private:
+  // What does at every step what n does to whole stacks.
+  std::optional<LoopValue> in_body(const Node& n) const {
+    if (!std::holds_alternative<lowering::Elementwise>(all_.lowered.lowering(n)))
+      return std::nullopt;
+    std::optional<LoopValue> first;
+    for (ValueId v : n.inputs)
+      if (!first) first = from_[v.index];
+    if (!first) return std::nullopt;
+    const ReadGraph& body = bodies_.at(first->loop);
+    const auto matches = [&](ValueId stack, ValueId step) {
+      if (const auto& v = from_[stack.index]; v && v->loop == first->loop)
+        return v->value == step;
+      const std::optional<Array> a = all_.number(stack), b = body.number(step);
+      return a && b && *a == *b;
+    };
+    for (const std::size_t i : body.readers(first->value)) {
+      const Node& m = body.node(i);
+      if (m.op == n.op && m.attrs == n.attrs &&
+          std::equal(n.inputs.begin(), n.inputs.end(), m.inputs.begin(), m.inputs.end(),
+                     matches))
+        return LoopValue{first->loop, m.outputs[0]};
+    }
+    return std::nullopt;
+  }
+
+  // Where all that becomes of a stack comes together: as long as there is one reader, and
+  // the loop has its result.
+  struct Neck {
+    std::size_t node;
+    bool is_cheap = true;  // all on the way
+  };
+  std::optional<Neck> neck(ValueId stack) const {
+    std::optional<Neck> found;
+    for (auto i = all_.only_reader(stack); i;
+         i = all_.only_reader(all_.node(*i).outputs[0])) {
+      const Node& n = all_.node(*i);
+      if (as_scan(n) || !from_[n.outputs[0].index]) break;
+      const bool cheap = is_cheap(all_.lowered.lowering(n));
+      found = {*i, cheap && (!found || found->is_cheap)};
+    }
+    return found;
+  }
+
+  // Takes the neck of several stacks, or of one and a function that is not cheap, when it
+  // is no larger than what the loop need not hand out any more.
+  void look_behind(std::size_t loop) {
+    struct Stacks {
+      std::int64_t bytes = 0;
+      int count = 0;
+      bool cheap = true;
+    };
+    std::map<std::size_t, Stacks> necks;  // by node
+    const Node& scan = all_.node(loop);
+    for (std::size_t y = as_scan(scan)->num_carry; y < scan.outputs.size(); ++y) {
+      const auto found = neck(scan.outputs[y]);
+      if (!found) continue;
+      Stacks& s = necks[found->node];
+      s.bytes += num_bytes(all_.lowered.graph().type(scan.outputs[y]));
+      s.cheap = s.cheap && found->is_cheap;
+      ++s.count;
+    }
+    for (const auto& [i, stacks] : necks) {
+      const ValueId out = all_.node(i).outputs[0];
+      if ((stacks.cheap && stacks.count < 2) ||
+          num_bytes(all_.lowered.graph().type(out)) > stacks.bytes)
+        continue;
+      const LoopValue v = *from_[out.index];
+      found_.stacked[loop].push_back(v.value);
+      found_.taken[i] = v;
+    }
+  }
+
+  ReadGraph all_;
+  std::map<std::size_t, ReadGraph> bodies_;     // by loop
+  std::vector<std::optional<LoopValue>> from_;  // by value
+  Reuse found_;
+};
 
 }  // namespace
 
 Graph reuse_loop_values(const Graph& g) {
-  const Reuse found = find(g);
+  const Reuse found = ReuseFinder(g).run();
   std::map<std::pair<std::size_t, ValueId>, Value> stacks;
   RewriteRules rules;
   rules.sub_graph = reuse_loop_values;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Takes from a loop what it computes anyway instead of computing it again behind it: a
-// function of one stacked value, where the body has the same function of that value.
-//   y, of all steps; sigmoid(y)  ->  sigmoid(y), of all steps
+// Takes from a loop what it computes anyway instead of computing it again behind it:
+// functions of stacked values, element by element, that the body has of these values.
+//   y, of all steps; sigmoid(y)          ->  sigmoid(y), of all steps
+//   g, y, of all steps; v = a g + b y    ->  v, of all steps
 //   Needs: a verified graph without repeated nodes (cse).
 //   Keeps: inputs, outputs, values, derivatives.
-//   Skips: functions cheaper than a load, results larger than the stacked value, stacked
-//          values somebody else reads; loops inside the body of a loop that changes.
+//   Skips: functions of one stacked value cheaper than a load, results larger than the
+//          stacked values, stacked values somebody else reads; loops inside the body of a
+//          loop that changes.
 #include "braintrace/ir/graph.h"
 
 namespace braintrace {

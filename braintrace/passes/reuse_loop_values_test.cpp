@@ -29,6 +29,25 @@ Graph program(const std::string& behind) {
                            behind));
 }
 
+// h' = tanh(v), g' = v with v = 0.5 g + h W; hands out g and h W
+Graph two_stacks(const std::string& behind) {
+  return parse(fmt::format(R"(in %0:f64[4,4] %1:f64[5,4] %2:f64[5,4]
+    %3:f64[5,4], %4:f64[5,4], %5:f64[6,5,4], %6:f64[6,5,4] = scan {{body={{
+        in %0:f64[4,4] %1:f64[5,4] %2:f64[5,4]
+        %3:f64[5,4] = matmul %1 %0
+        %4:f64[] = constant {{value=f64[](0.5)}}
+        %5:f64[5,4] = broadcast {{shape=[5,4]}} %4
+        %6:f64[5,4] = mul %2 %5
+        %7:f64[5,4] = add %6 %3
+        %8:f64[5,4] = tanh %7
+        out %8 %7 %2 %3}}, length=6, num_carry=2, num_consts=1, reverse=false}} %0 %1 %2
+    %7:f64[] = constant {{value=f64[](0.5)}}
+    %8:f64[6,5,4] = broadcast {{shape=[6,5,4]}} %7
+    %9:f64[6,5,4] = mul %5 %8
+    {})",
+                           behind));
+}
+
 std::string kept(const Graph& before) { return print(reuse_loop_values(before)); }
 
 }  // namespace
@@ -45,6 +64,55 @@ TEST_CASE("a function the loop computes is taken from it") {
         %3:f64[5,4] = sigmoid %2
         out %3 %3}, length=6, num_carry=1, num_consts=1, reverse=false} %0 %1
     out %2 %3)")));
+}
+
+TEST_CASE("what two stacked values come together in is taken from the loop") {
+  const Graph before = two_stacks(
+      "%10:f64[6,5,4] = add %9 %6\n %11:f64[6,5,4] = neg %10\n"
+      "%12:f64[6,5,4] = mul %10 %11\n out %3 %4 %12");
+  const Graph after = dce(split_scan(dce(reuse_loop_values(before))));
+  check_same_values(before, after);
+  check_same_derivatives(before, after);
+  CHECK(print(after) == print(parse(R"(in %0:f64[4,4] %1:f64[5,4] %2:f64[5,4]
+    %3:f64[5,4], %4:f64[5,4], %5:f64[6,5,4] = scan {body={
+        in %0:f64[4,4] %1:f64[5,4] %2:f64[5,4]
+        %3:f64[5,4] = matmul %1 %0
+        %4:f64[] = constant {value=f64[](0.5)}
+        %5:f64[5,4] = broadcast {shape=[5,4]} %4
+        %6:f64[5,4] = mul %2 %5
+        %7:f64[5,4] = add %6 %3
+        %8:f64[5,4] = tanh %7
+        out %8 %7 %7}, length=6, num_carry=2, num_consts=1, reverse=false} %0 %1 %2
+    %6:f64[6,5,4] = neg %5
+    %7:f64[6,5,4] = mul %5 %6
+    out %3 %4 %7)")));
+}
+
+TEST_CASE("stacked values that come together otherwise, or are read beside, stay") {
+  for (const char* behind :
+       {"%10:f64[6,5,4] = sub %9 %6\n out %3 %4 %10",        // not what the body does
+        "%10:f64[6,5,4] = add %9 %6\n out %3 %4 %6 %10"}) {  // one stack is read beside
+    CAPTURE(behind);
+    const Graph before = two_stacks(behind);
+    CHECK(kept(before) == print(before));
+  }
+  const Graph other = two_stacks(
+      "%10:f64[] = constant {value=f64[](0.25)}\n"
+      "%11:f64[6,5,4] = broadcast {shape=[6,5,4]} %10\n"
+      "%12:f64[6,5,4] = mul %5 %11\n %13:f64[6,5,4] = add %12 %6\n out %3 %4 %13");
+  CHECK(kept(other) == print(other));  // another number
+}
+
+TEST_CASE("a loop that does not read a stacked value keeps nobody from it") {
+  const Graph before = two_stacks(R"(%10:f64[6,5,4] = add %9 %6
+    %11:f64[5,4] = scan {body={
+        in %0:f64[5,4] %1:f64[5,4] %2:f64[5,4]
+        %3:f64[5,4] = add %0 %2
+        out %3}, length=6, num_carry=1, num_consts=0, reverse=false} %1 %6 %10
+    out %3 %4 %11)");
+  const Graph after = dce(split_scan(dce(reuse_loop_values(before))));
+  check_same_values(before, after);
+  CHECK(print(after).find("out %8 %7 %7\n}") != std::string::npos);
 }
 
 TEST_CASE("other functions, cheap ones and stacks with other readers stay") {

@@ -36,12 +36,13 @@ void compute(const Graph& body, std::span<const ValueId> wanted, std::int64_t le
   }
 }
 
-std::vector<bool> reads_of(const Graph& g) {
-  std::vector<bool> reads(g.num_values(), false);
+// What must be there for the nodes of a graph to be written down.
+std::vector<bool> needed_values(const Graph& g) {
+  std::vector<bool> needed(g.num_values(), false);
   for (const Node& n : g.nodes())
-    for (ValueId v : n.inputs) reads[v.index] = true;
-  for (ValueId v : g.outputs()) reads[v.index] = true;
-  return reads;
+    for (ValueId v : n.inputs) needed[v.index] = true;
+  for (ValueId v : g.outputs()) needed[v.index] = true;
+  return needed;
 }
 
 struct SplitLoop {
@@ -86,13 +87,13 @@ Values run_loop(Builder& b, const SplitLoop& l, KnownValues& known) {
   std::vector<ValueId> offered = carry_ids;
   offered.insert(offered.end(), known.ids.begin(), known.ids.end());
   const Graph all = subgraph(l.body(), offered, wanted);
-  const std::vector<bool> reads = reads_of(all);
+  const std::vector<bool> needed = needed_values(all);
   std::vector<ValueId> order;
   Values in;
   std::size_t num_consts = 0;
   const auto offer = [&](bool varying) {
     for (std::size_t i = 0; i < known.ids.size(); ++i) {
-      if (!reads[num_carry + i] || known.axes[i].has_value() != varying) continue;
+      if (!needed[num_carry + i] || known.axes[i].has_value() != varying) continue;
       order.push_back(known.ids[i]);
       in.push_back(known.values[i]);
     }
@@ -152,7 +153,7 @@ Values split(Builder& b, const SplitLoop& l) {
 }  // namespace
 
 Graph split_scan(const Graph& g, const SplitScanOptions& options) {
-  const std::vector<bool> reads = reads_of(g);
+  const std::vector<bool> reads = read_values(g);
   RewriteRules rules;
   rules.sub_graph = [&](const Graph& sub) { return split_scan(sub, options); };
   rules.old_node = [&](Builder& b, std::size_t i, std::span<const Value> env) -> Rewrite {

@@ -92,17 +92,36 @@ ConvKernel& ConvKernel::operator=(ConvKernel&&) noexcept = default;
 
 namespace {
 
-// Rows [count, window * c]: channels [channel, channel + c) of what each position meets.
-void lay_out(const std::byte* image, const std::int32_t* met, std::int64_t places,
-             std::int64_t channels, std::int64_t channel, std::size_t piece,
-             std::size_t element, std::byte* rows) {
+// Pieces of one size, known when this is compiled (0: given), from the places of x that
+// are met.
+template <std::size_t kPiece>
+void lay_out(const std::byte* x, const std::int32_t* met, std::int64_t places,
+             std::size_t step, std::size_t given, std::byte* rows) {
+  const std::size_t piece = kPiece > 0 ? kPiece : given;
   for (std::int64_t i = 0; i < places; ++i, rows += piece) {
-    if (met[i] < 0) {
+    if (met[i] < 0)
       std::memset(rows, 0, piece);
-      continue;
-    }
-    const auto at = static_cast<std::size_t>(met[i] * channels + channel) * element;
-    std::memcpy(rows, image + at, piece);
+    else
+      std::memcpy(rows, x + static_cast<std::size_t>(met[i]) * step, piece);
+  }
+}
+using LayOut = decltype(&lay_out<0>);
+
+// Few channels are common, and a call of memcpy for each would take most of the time.
+LayOut lay_out_for(std::size_t piece) {
+  switch (piece) {
+    case 4:
+      return lay_out<4>;
+    case 8:
+      return lay_out<8>;
+    case 16:
+      return lay_out<16>;
+    case 32:
+      return lay_out<32>;
+    case 64:
+      return lay_out<64>;
+    default:
+      return lay_out<0>;
   }
 }
 
@@ -122,6 +141,8 @@ void ConvKernel::run(const void* x, const void* kernel, const void* bias, void* 
   const auto past = [element](const void* base, std::int64_t n) {
     return static_cast<const std::byte*>(base) + n * static_cast<std::int64_t>(element);
   };
+  const std::size_t piece = static_cast<std::size_t>(c) * element;
+  const LayOut put = lay_out_for(piece);
   GemmSpec all = s;
   all.m = p.images * p.positions * p.groups;
   const auto tile = [&](std::int64_t t, int worker) {
@@ -130,9 +151,9 @@ void ConvKernel::run(const void* x, const void* kernel, const void* bias, void* 
     part.m = std::min(p.tile, p.positions - first);
     std::byte* rows = pool.scratch(worker) + kGemmScratch;
     for (std::int64_t g = 0; g < p.groups; ++g) {
-      lay_out(past(x, image * p.spatial_in * p.channels), p.met.data() + first * p.window,
-              part.m * p.window, p.channels, g * c, static_cast<std::size_t>(c) * element,
-              element, rows);
+      put(past(x, image * p.spatial_in * p.channels + g * c),
+          p.met.data() + first * p.window, part.m * p.window,
+          static_cast<std::size_t>(p.channels) * element, piece, rows);
       const std::byte* to = past(y, (image * p.positions + first) * p.outputs + g * o);
       gemm_serial(part, rows, past(kernel, g * o), const_cast<std::byte*>(to),
                   bias == nullptr ? nullptr : past(bias, g * o), pool.scratch(worker));
