@@ -326,7 +326,9 @@ CLI::App* add_bench(CLI::App& app, BenchRequest& r) {
          one_of({"gru", "rnn", "lstm", "lif", "alif", "conv"}));
   b->add_option("--algorithm", r.algorithm, "a rule by name, bptt, or forward")
       ->capture_default_str();
-  option("--mode", r.mode, "window, online (weights move at every step) or stream",
+  option("--mode", r.mode,
+         "window (a sequence; traces end with it), online (weights move at every step) "
+         "or stream",
          one_of({"window", "online", "stream"}));
   option("--n-in", r.n_in, "inputs (conv: side of the image)", size);
   option("--n-rec", r.n_rec, "recurrent units", size);
