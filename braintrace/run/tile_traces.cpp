@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "braintrace/run/tile_compile_impl.h"
+#include "braintrace/run/tile_actions_impl.h"
 
 namespace braintrace {
 namespace {
@@ -12,9 +12,9 @@ constexpr unsigned kSecondIsNumber = 2, kThirdIsNumber = 4;
 // Places of d among the operands of trace kernels: of one state, and the first of two.
 constexpr int kOneStateD = 1, kTwoStatesD = 2;
 
-class Joiner {
+class Joiner : TileActions {
  public:
-  explicit Joiner(TileCode& code) : code_(code) {}
+  explicit Joiner(TileCode& code) : TileActions(code), code_(code) {}
 
   void run() {
     for (std::size_t last = 0; last < code_.actions.size(); ++last)
@@ -35,50 +35,6 @@ class Joiner {
     TraceInput input;
     int df, x, result;
   };
-
-  const TileAction& action(std::size_t i) const { return code_.actions[i]; }
-  bool is_slot(int entry) const { return entry >= code_.slot_entry(0); }
-
-  bool is_kernel(std::size_t i, MicroOp op, int products, unsigned scalars) const {
-    const TileAction& a = action(i);
-    return a.kind == TileAction::kernel && !a.single && is_float(a.dtype) && a.op == op &&
-           a.products == products && a.scalars == scalars;
-  }
-  int num_operands(const TileAction& a) const {
-    if (a.kind == TileAction::trace) return 0;
-    if (a.kind == TileAction::gather_pair || a.kind == TileAction::scatter_pair) return 2;
-    if (a.kind != TileAction::kernel) return 1;
-    return a.products > 0 ? 2 * a.products + (a.products == 1 ? 1 : 0) : arity(a.op);
-  }
-  bool reads(std::size_t i, int entry) const {
-    const TileAction& a = action(i);
-    if (a.kind == TileAction::trace) {
-      const TileTrace& t = code_.traces[static_cast<std::size_t>(a.result)];
-      const int* end = t.operands + t.num_operands;
-      return std::find(t.operands, end, entry) != end;
-    }
-    const int* end = a.operands + num_operands(a);
-    return std::find(a.operands, end, entry) != end;
-  }
-  bool writes(std::size_t i, int entry) const {
-    const TileAction& a = action(i);
-    if (a.kind == TileAction::trace) {
-      const TileTrace& t = code_.traces[static_cast<std::size_t>(a.result)];
-      return std::find(t.results, t.results + kTraceResults, entry) !=
-             t.results + kTraceResults;
-    }
-    const bool pair =
-        a.kind == TileAction::gather_pair || a.kind == TileAction::scatter_pair;
-    return a.result == entry || (pair && a.second == entry);
-  }
-
-  // The action before `at` that made what lies in a slot.
-  std::optional<std::size_t> maker(int slot, std::size_t at) const {
-    if (!is_slot(slot)) return std::nullopt;
-    for (std::size_t i = at; i-- > 0;)
-      if (writes(i, slot)) return i;
-    return std::nullopt;
-  }
 
   // t + u?
   std::optional<Update> as_update(std::size_t i, int t) const {
@@ -141,49 +97,63 @@ class Joiner {
     return false;
   }
 
+  // t = d e, or t = d e + r with a number r, and its update; read by `reader`.
+  struct OneState {
+    std::size_t t;
+    Decayed past;
+    Update update;
+    std::optional<int> drive = {};
+  };
+  std::optional<OneState> state_in(int slot, std::size_t reader) const {
+    const auto t = maker(slot, reader);
+    if (!t) return std::nullopt;
+    const int* in = action(*t).operands;
+    const bool driven = is_kernel(*t, MicroOp::add, 1, kThirdIsNumber);
+    const auto past = driven ? Decayed{in[1], in[0], {}} : as_decayed(*t);
+    const auto u = past ? update_of(*t, reader) : std::nullopt;
+    if (!u) return std::nullopt;
+    return OneState{*t, *past, *u, driven ? std::optional(in[2]) : std::nullopt};
+  }
+  // `rest`: the operands behind x; `total`: the action that makes the sum.
+  std::optional<Match> match_of(TraceForm form, const OneState& o, std::vector<int> rest,
+                                std::size_t total, std::optional<std::size_t> h) const {
+    const TraceKind kind{action(total).dtype, form, o.update.input};
+    const int sum = action(total).result;
+    Match m{{.call = trace_kernel(kind),
+             .num_operands = 4 + static_cast<int>(rest.size()),
+             .operands = {o.past.e, o.past.d, o.update.df, o.update.x},
+             .results = {o.update.result, sum, sum},
+             .kind = kind},
+            {o.t, o.update.action, total},
+            {},
+            o.past.numbers};
+    std::copy(rest.begin(), rest.end(), m.trace.operands + 4);
+    if (h) m.members.push_back(*h);
+    std::sort(m.members.begin(), m.members.end());
+    return may_wait(m) ? std::optional(m) : std::nullopt;
+  }
+
   // last: s t + sum
   std::optional<Match> one_state(std::size_t last) const {
-    const TileAction& sum = action(last);
+    const int* in = action(last).operands;
     for (const int side : {0, 1}) {
-      const auto t = maker(sum.operands[side], last);
-      const auto past = t ? as_decayed(*t) : std::nullopt;
-      const auto u = past ? update_of(*t, last) : std::nullopt;
-      if (!u) continue;
-      const TraceKind kind{sum.dtype, TraceForm::added, u->input};
-      Match m{{.call = trace_kernel(kind),
-               .num_operands = 6,
-               .operands = {past->e, past->d, u->df, u->x, sum.operands[1 - side],
-                            sum.operands[2]},
-               .results = {u->result, sum.result, sum.result},
-               .kind = kind},
-              {*t, u->action, last},
-              {},
-              past->numbers};
-      if (may_wait(m)) return m;
+      const auto o = state_in(in[side], last);
+      if (!o || o->drive) continue;
+      if (auto m = match_of(TraceForm::added, *o, {in[1 - side], in[2]}, last, {}))
+        return m;
     }
     return std::nullopt;
   }
 
   // last: s t + q y, y one number in the pair `number`
   std::optional<Match> single_sample(std::size_t last, int number) const {
-    const TileAction& sum = action(last);
-    const int *fresh = sum.operands + 2 * number, *old = sum.operands + 2 * (1 - number);
+    const int *in = action(last).operands, *fresh = in + 2 * number,
+              *old = in + 2 * (1 - number);
     for (const int side : {0, 1}) {
-      const auto t = maker(old[side], last);
-      const auto past = t ? as_decayed(*t) : std::nullopt;
-      const auto u = past ? update_of(*t, last) : std::nullopt;
-      if (!u) continue;
-      const TraceKind kind{sum.dtype, TraceForm::single, u->input};
-      Match m{
-          {.call = trace_kernel(kind),
-           .num_operands = 7,
-           .operands = {past->e, past->d, u->df, u->x, old[1 - side], fresh[0], fresh[1]},
-           .results = {u->result, sum.result, sum.result},
-           .kind = kind},
-          {*t, u->action, last},
-          {},
-          past->numbers};
-      if (may_wait(m)) return m;
+      const auto o = state_in(old[side], last);
+      if (!o || o->drive) continue;
+      const std::vector<int> rest = {old[1 - side], fresh[0], fresh[1]};
+      if (auto m = match_of(TraceForm::single, *o, rest, last, {})) return m;
     }
     return std::nullopt;
   }
@@ -204,33 +174,18 @@ class Joiner {
     return std::nullopt;
   }
 
-  // h = s t + c y, y one number in the pair `number`; t = d e, or d e + r with a number
-  // r.
+  // h = s t + c y, y one number in the pair `number`.
   std::optional<Match> joined_state(std::size_t last, std::size_t h, int number,
                                     int sum) const {
-    const int *other = action(h).operands + 2 * number,
-              *own = action(h).operands + 2 * (1 - number);
+    const int *in = action(h).operands, *other = in + 2 * number,
+              *own = in + 2 * (1 - number);
     for (const int side : {0, 1}) {
-      const auto t = maker(own[side], h);
-      if (!t) continue;
-      const int* in = action(*t).operands;
-      const bool driven = is_kernel(*t, MicroOp::add, 1, kThirdIsNumber);
-      const auto past = driven ? Decayed{in[1], in[0], {}} : as_decayed(*t);
-      const auto u = past ? update_of(*t, h) : std::nullopt;
-      if (!u) continue;
-      const TraceKind kind{action(last).dtype,
-                           driven ? TraceForm::driven : TraceForm::joined, u->input};
-      Match m{{.call = trace_kernel(kind),
-               .num_operands = driven ? 9 : 8,
-               .operands = {past->e, past->d, u->df, u->x, own[1 - side], other[0],
-                            other[1], driven ? in[2] : sum, sum},
-               .results = {u->result, action(last).result, action(last).result},
-               .kind = kind},
-              {*t, u->action, h, last},
-              {},
-              past->numbers};
-      std::sort(m.members.begin(), m.members.end());
-      if (may_wait(m)) return m;
+      const auto o = state_in(own[side], h);
+      if (!o) continue;
+      std::vector<int> rest = {own[1 - side], other[0], other[1], sum};
+      if (o->drive) rest.insert(rest.end() - 1, *o->drive);
+      const TraceForm form = o->drive ? TraceForm::driven : TraceForm::joined;
+      if (auto m = match_of(form, *o, rest, last, h)) return m;
     }
     return std::nullopt;
   }
@@ -252,11 +207,6 @@ class Joiner {
     const int* pair = action(t).operands + 2 * i;
     const bool number = (action(t).scalars & kSecondIsNumber << 2 * i) != 0;
     return {pair[number ? 1 : 0], pair[number ? 0 : 1], number};
-  }
-  bool is_fixed(int entry) const {
-    if (!code_.is_input(entry)) return false;
-    const Ints& strides = code_.strides(entry);
-    return std::all_of(strides.begin(), strides.end(), [](auto s) { return s == 0; });
   }
   bool mixes_two(std::size_t t) const {
     const unsigned scalars = action(t).scalars;
