@@ -42,15 +42,15 @@ struct Added {
   }
 };
 
-// Vectors, then single elements.
-template <class T, class F>
+// Vectors, then single elements; `kPairs`: in between pairs, for short rows.
+template <class T, bool kPairs = false, class F>
 HWY_INLINE void for_all(std::size_t n, const F& at) {
   const hn::ScalableTag<T> d;
   const hn::CappedTag<T, 1> one;
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) at(d, i);
-  if constexpr (HWY_MAX_BYTES > 2 * sizeof(T))  // rows of outputs are short
+  if constexpr (kPairs && HWY_MAX_BYTES > 2 * sizeof(T))
     for (const hn::CappedTag<T, 2> two; i + 2 <= n; i += 2) at(two, i);
   for (; i < n; ++i) at(one, i);
 }
@@ -84,7 +84,7 @@ HWY_INLINE void one_state(const void* const* in, void* const* out, std::size_t n
   const T* ahead = rows.ahead == nullptr ? e + kAheadBytes / sizeof(T)
                                          : static_cast<const T*>(rows.ahead);
   const bool fixed_d = rows.fixed_d;
-  for_all<T>(n, [&](auto d, std::size_t i) {
+  for_all<T, true>(n, [&](auto d, std::size_t i) {
     const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
     const auto d_e = fixed_d ? hn::Set(d, *m) : at(m);
     const auto d_x = at(df), signal = at(s), other = at(q);
@@ -104,14 +104,14 @@ HWY_INLINE void one_state(const void* const* in, void* const* out, std::size_t n
   });
 }
 
+template <class T, TraceForm form, TraceInput input, int R>
+HWY_NOINLINE void several_rows(const void* const* in, void* const* out, std::size_t n,
+                               const TraceRows& rows) {
+  one_state<T, form, input, R>(in, out, n, rows);
+}
 template <class T, TraceForm form, TraceInput input>
 void one_row(const void* const* in, void* const* out, std::size_t n) {
-  one_state<T, form, input, 1>(in, out, n, {});
-}
-template <class T, TraceForm form, TraceInput input, int R>
-void several_rows(const void* const* in, void* const* out, std::size_t n,
-                  const TraceRows& rows) {
-  one_state<T, form, input, R>(in, out, n, rows);
+  several_rows<T, form, input, 1>(in, out, n, {});
 }
 
 // All of two states but where the trace itself lies.
