@@ -16,7 +16,6 @@ namespace {
 struct LoopValue {
   std::size_t loop = 0;  // index of the node
   ValueId value;
-  friend bool operator==(const LoopValue&, const LoopValue&) = default;
 };
 
 struct Reuse {

@@ -28,7 +28,8 @@ struct TileLayout {
 };
 
 // `block` is the wished number of positions per block. Rows that are neither long nor
-// short lie together in blocks, or each by itself.
+// short lie together in blocks, or each by itself; so do short ones where a row is one
+// call (a single kernel, or the update of traces).
 enum class Rows : std::uint8_t { together, apart, apart_for_one_kernel };
 TileLayout tile_layout(const Shape& loop, const std::vector<Ints>& strides,
                        std::int64_t block, Rows rows);

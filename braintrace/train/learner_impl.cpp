@@ -30,10 +30,10 @@ Array first_lane(const Array& a, std::int64_t lanes) {
   return a.sliced(start, size, step).reshaped(Shape(size.begin() + 1, size.end()));
 }
 
-// Is there a part whose windows are cheaper when no trace comes out?
-bool can_end_without_traces(const CompiledRule& rule) {
+// Parts whose windows are cheaper when no trace comes in or out.
+std::ptrdiff_t num_credit_parts(const CompiledRule& rule) {
   const auto parts = rule.rule().parts();
-  return std::any_of(parts.begin(), parts.end(), [](const LearningRule* p) {
+  return std::count_if(parts.begin(), parts.end(), [](const LearningRule* p) {
     return p->window_form() == WindowForm::credit;
   });
 }
@@ -61,7 +61,9 @@ void Learner::Impl::compile(const std::vector<Array>& args) {
   auto graph = std::make_shared<ETraceGraph>(
       compile_etrace_graph(model, examples, options_for(algorithm, options)));
   rule = std::make_unique<CompiledRule>(std::move(graph), algorithm, options.learning);
-  may_drop_traces = can_end_without_traces(*rule);
+  const std::ptrdiff_t credit = num_credit_parts(*rule);
+  may_drop_traces = credit > 0;
+  may_begin_empty = credit == std::ssize(rule->rule().parts());
   check_relations();
   packing = TracePacking::compact(*rule, lanes(), options.compact_bytes);
   if (options.vmap) {
@@ -221,7 +223,7 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
   }
   BT_INVARIANT(multi || (window.gradient && !window.signals));
   // Where history goes on a program of its own would run once.
-  const bool fresh = !multi && may_drop_traces && traces_are_zero &&
+  const bool fresh = !multi && may_begin_empty && traces_are_zero &&
                      (!window.carry || steps == window.length);
   const bool carry = multi || window.carry || steps < window.length || !may_drop_traces;
   const std::uint64_t key = mixed(loss.key, {7, static_cast<std::uint64_t>(steps), carry,

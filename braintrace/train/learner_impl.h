@@ -18,7 +18,8 @@ struct Learner::Impl {
   LearnerOptions options;
   std::vector<Array> examples;
   std::unique_ptr<CompiledRule> rule;
-  bool may_drop_traces = false;  // windows of it are cheaper without traces at their end
+  // Windows of it are cheaper without traces at their end; and all can begin without.
+  bool may_drop_traces = false, may_begin_empty = false;
   TracePacking packing;
   std::vector<Array> traces;  // as they are stored; one that is not contiguous is zero
   bool traces_are_zero = false;
