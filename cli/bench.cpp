@@ -9,6 +9,7 @@
 
 #include "allocations.h"
 #include "bench_models.h"
+#include "output.h"
 #include "run_request.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -361,7 +362,7 @@ std::string bench(const BenchRequest& r) {
         "{} {} {}: {:.2f} us per step (median {:.2f}); its products alone {:.2f} us\n",
         r.model, r.algorithm, r.mode, j["step_us_min"].get<double>(),
         j["step_us_median"].get<double>(), j["gemm_bound_us"].get<double>());
-  return text + j.dump() + "\n";
+  return text + json_text(j) + "\n";
 }
 
 }  // namespace braintrace::cli

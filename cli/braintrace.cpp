@@ -2,6 +2,7 @@
 // The program `braintrace`. Exit codes: 0 done, 1 failed, 2 wrong use (also an unknown
 // model or format).
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <vector>
 
@@ -45,7 +46,7 @@ int complain(int code, const std::string& message) {
   std::string line = message;
   for (char& c : line)
     if (c == '\n') c = ' ';
-  fmt::print(stderr, "braintrace: {}\n", line);
+  cli::tell(fmt::format("braintrace: {}\n", line));
   return code;
 }
 
@@ -73,6 +74,18 @@ int run(const std::vector<cli::Command>& commands, const std::string& config) {
   }
 }
 
+// --help and --version: what the exception brings is what was asked for.
+int answer(const CLI::App& app, const CLI::ParseError& e) {
+  try {
+    std::ostringstream text;
+    app.exit(e, text, text);
+    cli::write_text(text.str());
+    return 0;
+  } catch (const UserError& failed) {
+    return complain(exit_code(failed), failed.what());
+  }
+}
+
 std::string names_of(const std::vector<cli::Command>& commands) {
   std::vector<std::string> names;
   for (const cli::Command& c : commands) names.push_back(c.app->get_name());
@@ -82,6 +95,7 @@ std::string names_of(const std::vector<cli::Command>& commands) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::keep_closed_streams();
   CLI::App app("Online-learning compiler for recurrent and spiking networks.",
                "braintrace");
   app.set_version_flag("--version", "braintrace " BRAINTRACE_VERSION);
@@ -96,7 +110,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    if (e.get_exit_code() == 0) return answer(app, e);
     const bool no_command = app.get_subcommands().empty();
     if (no_command && argc > 1 && argv[1][0] != '-')
       return complain(kWrongUse, fmt::format("unknown command '{}'; there are: {}",

@@ -182,7 +182,7 @@ void compare(const CompareRequest& r) {
     results.push_back(comparison.run(r.algorithms[i], i));
   if (!r.out.empty()) write_text(picture(results, r), r.out);
   if (r.json) {
-    write_text(result_json(results, r).dump() + "\n");
+    write_text(json_text(result_json(results, r)) + "\n");
     return;
   }
   write_text(result_text(results, r) +

@@ -38,7 +38,7 @@ void eval(const EvalRequest& r) {
     if (e.accuracy) j["accuracy"] = *e.accuracy;
     if (e.constant.accuracy) j["constant_accuracy"] = *e.constant.accuracy;
     if (e.firing_rate) j["firing_rate"] = *e.firing_rate;
-    write_text(j.dump() + "\n");
+    write_text(json_text(j) + "\n");
     return;
   }
   std::string text = fmt::format(

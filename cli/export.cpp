@@ -106,10 +106,10 @@ void export_to_file(const ExportRequest& r) {
                         {"parameters", parameters},
                         {"bytes", header.size()}};
     j[r.out.empty() ? "header" : "file"] = r.out.empty() ? header : r.out;
-    write_text(j.dump() + "\n");
+    write_text(json_text(j) + "\n");
   } else if (!r.out.empty()) {
-    fmt::print(stderr, "wrote {}: {} learns with {}, {} parameters\n", r.out, model,
-               s.algorithm.name, count_text(parameters));
+    tell(fmt::format("wrote {}: {} learns with {}, {} parameters\n", r.out, model,
+                     s.algorithm.name, count_text(parameters)));
   }
 }
 

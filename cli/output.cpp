@@ -8,36 +8,81 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "braintrace/base/error.h"
+#include "braintrace/io/atomic_file.h"
 
 namespace braintrace::cli {
 
-void write_text(const std::string& text, const std::string& file) {
-  if (file.empty()) {
-    const bool all = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    BT_REQUIRE_KIND(all && std::fflush(stdout) == 0, ErrorKind::runtime,
-                    "cannot write to standard output");
-    return;
-  }
+namespace {
+
+namespace fs = std::filesystem;
+
+// A device or a pipe: there is nothing to replace.
+bool is_stream(const std::string& file) {
+  std::error_code unknown;
+  return fs::exists(file, unknown) && !fs::is_regular_file(file, unknown) &&
+         !fs::is_directory(file, unknown);
+}
+
+void write_stream(const std::string& text, const std::string& file) {
   std::ofstream out(file, std::ios::binary);
   out << text;
   out.close();
   BT_REQUIRE_KIND(out, ErrorKind::runtime, fmt::format("cannot write '{}'", file));
 }
 
+template <class Json>
+std::string replaced_text(const Json& j) {
+  return j.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void keep_closed_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) < 0 &&
+        open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+      return;
+}
+
+void write_text(const std::string& text, const std::string& file) {
+  if (file.empty()) {
+    const bool all = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    BT_REQUIRE_KIND(all && std::fflush(stdout) == 0 && std::ferror(stdout) == 0,
+                    ErrorKind::runtime, "cannot write to standard output");
+    return;
+  }
+  if (is_stream(file)) return write_stream(text, file);
+  try {
+    write_file_atomically(file, text);
+  } catch (const UserError& e) {
+    throw UserError(ErrorKind::runtime,
+                    fmt::format("cannot write '{}': {}", file, e.what()));
+  }
+}
+
+void tell(std::string_view text, std::FILE* stream) {
+  if (std::fwrite(text.data(), 1, text.size(), stream) == text.size())
+    std::fflush(stream);
+}
+
+std::string json_text(const nlohmann::json& j) { return replaced_text(j); }
+std::string json_text(const nlohmann::ordered_json& j) { return replaced_text(j); }
+
 void require_writable(const std::string& file) {
-  namespace fs = std::filesystem;
   if (file.empty()) return;
   const fs::path folder = fs::absolute(file).parent_path();
   std::error_code unknown;
   const char* reason = nullptr;
   if (fs::is_directory(file, unknown))
     reason = "it is a folder";
-  else if (access(folder.c_str(), W_OK | X_OK) != 0)
+  else if (!is_stream(file) && access(folder.c_str(), W_OK | X_OK) != 0)
     reason = std::strerror(errno);
   else if (fs::exists(file, unknown) && access(file.c_str(), W_OK) != 0)
     reason = std::strerror(errno);
@@ -173,14 +218,12 @@ void ProgressLine::show(std::int64_t done, std::int64_t total, double seconds,
       fmt::format("[{}{}] {:3.0f} %  {}{}", std::string(full, '#'),
                   std::string(width - full, '.'), 100 * share, text, eta);
   // A line that fills the terminal would wrap, and stay.
-  fmt::print(stderr, "\r\x1b[K{}", line.substr(0, terminal_width() - 1));
-  std::fflush(stderr);
+  tell("\r\x1b[K" + line.substr(0, terminal_width() - 1));
 }
 
 void ProgressLine::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  tell("\r\x1b[K");
   shown_ = false;
 }
 

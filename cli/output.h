@@ -8,15 +8,29 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace braintrace::cli {
 
-// To a file, or to standard output when `file` is empty. UserError (runtime) when it
-// cannot be written.
+// A closed standard stream stays closed: without this the next file would get its number,
+// and what is meant for the terminal.
+void keep_closed_streams();
+
+// To a file, which is replaced as a whole, or to standard output when `file` is empty.
+// UserError (runtime) when it cannot be written.
 void write_text(const std::string& text, const std::string& file = "");
 
 // The same error, with the reason, before any work is done. Writes nothing; an empty name
 // is fine.
 void require_writable(const std::string& file);
+
+// What may be lost: a stream that cannot be written to is no reason to stop. Of standard
+// output, the next write_text says so.
+void tell(std::string_view text, std::FILE* stream = stderr);
+
+// In one line. Bytes that are no UTF-8 (names of files) are replaced.
+std::string json_text(const nlohmann::json& j);
+std::string json_text(const nlohmann::ordered_json& j);
 
 bool is_terminal(std::FILE* stream);
 

@@ -171,7 +171,7 @@ void plan_all(const PlanRequest& r, Planner& planner) {
   if (r.json) {
     json j = {{"model", r.model.model}, {"steps", r.steps}, {"rules", json::array()}};
     for (const Entry& e : entries) j["rules"].push_back(plan_json(e));
-    write_text(j.dump() + "\n");
+    write_text(json_text(j) + "\n");
     return;
   }
   std::vector<std::vector<std::string>> rows;
@@ -193,7 +193,7 @@ void plan_one(const PlanRequest& r, Planner& planner) {
   const Entry e = planner.plan(r.rule.algorithm);
   BT_REQUIRE_KIND(e.refused.empty(), ErrorKind::not_supported, e.refused);
   if (r.json) {
-    write_text(plan_json(e).dump() + "\n");
+    write_text(json_text(plan_json(e)) + "\n");
     return;
   }
   write_text(head_text(r, planner) + items_text(e.plan) + legend({e.plan}) +
@@ -211,7 +211,7 @@ void plan_auto(const PlanRequest& r, Planner& planner) {
               {"considered", json::array()}};
     for (const MemoryPlan& p : choice.considered)
       j["considered"].push_back({{"algorithm", p.algorithm}, {"bytes", p.total_bytes()}});
-    write_text(j.dump() + "\n");
+    write_text(json_text(j) + "\n");
     return;
   }
   std::vector<std::vector<std::string>> rows;

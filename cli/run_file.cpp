@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "model_source.h"
+#include "output.h"
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -98,7 +99,7 @@ void save_run(const std::string& file, const BuiltRun& b) {
   json config = json::parse(c.config);
   config["run"] = to_json(b.request);
   config["log"] = json::parse(run_log_to_json(b.run->log()));
-  c.config = config.dump();
+  c.config = json_text(config);
   c.model = b.model_text;
   save_checkpoint(file, c);
 }

@@ -44,8 +44,10 @@ struct TrainRequest {
 constexpr const char* kInterrupted = "interrupted.safetensors";
 
 void describe(const BuiltRun& b) {
-  for (const auto& [name, value] : facts_of(b)) fmt::print("{:<10} {}\n", name, value);
-  fmt::print("\n");
+  std::string text;
+  for (const auto& [name, value] : facts_of(b))
+    text += fmt::format("{:<10} {}\n", name, value);
+  write_text(text + "\n");
 }
 
 class Trainer {
@@ -117,16 +119,18 @@ class Trainer {
     progress_.clear();
     const RunPoint& p = log.evaluations.back();
     if (!head_shown_) {
-      fmt::print("{:>8}  {:>10}  {:>10}{}{}\n", "batch", "loss", "test loss",
-                 p.accuracy ? "  accuracy" : "", p.firing_rate ? "    firing" : "");
+      tell(fmt::format("{:>8}  {:>10}  {:>10}{}{}\n", "batch", "loss", "test loss",
+                       p.accuracy ? "  accuracy" : "", p.firing_rate ? "    firing" : ""),
+           stdout);
       head_shown_ = true;
     }
-    fmt::print("{:>8}  {:>10}  {:>10}{}{}\n", p.update,
-               log.training.empty() ? "" : number_text(mean_of_epoch(log)),
-               number_text(p.loss),
-               p.accuracy ? fmt::format("  {:>8}", percent_text(*p.accuracy)) : "",
-               p.firing_rate ? fmt::format("  {:>8}", percent_text(*p.firing_rate)) : "");
-    std::fflush(stdout);
+    tell(fmt::format(
+             "{:>8}  {:>10}  {:>10}{}{}\n", p.update,
+             log.training.empty() ? "" : number_text(mean_of_epoch(log)),
+             number_text(p.loss),
+             p.accuracy ? fmt::format("  {:>8}", percent_text(*p.accuracy)) : "",
+             p.firing_rate ? fmt::format("  {:>8}", percent_text(*p.firing_rate)) : ""),
+         stdout);
   }
 
   double mean_of_epoch(const RunLog& log) const {
@@ -208,7 +212,7 @@ bool run_and_tell(Trainer& trainer, const TrainRequest& r, const BuiltRun& built
     return trainer.run();
   } catch (const UserError&) {
     if (r.json && diverged(built.run->log()))
-      write_text(result_json(built, false, "").dump() + "\n");
+      write_text(json_text(result_json(built, false, "")) + "\n");
     throw;
   }
 }
@@ -247,20 +251,20 @@ void train(const TrainRequest& r, const CLI::App& app) {
   const std::string file = trainer.saved_to(finished);
   if (!r.report.empty()) write_text(report_page(built), r.report);
   if (r.json) {
-    write_text(result_json(built, finished, file).dump() + "\n");
+    write_text(json_text(result_json(built, finished, file)) + "\n");
     return;
   }
   if (!finished)
-    fmt::print(
+    write_text(fmt::format(
         "stopped after {} of {} batches; go on with: braintrace train --resume {}\n",
-        built.run->updates(), trainer.total(), file);
+        built.run->updates(), trainer.total(), file));
   else if (!r.quiet)
     write_text(summary(built));
-  if (diverged(built.run->log())) fmt::print(stderr, "{}", kDiverged);
-  if (!r.report.empty() && !r.quiet) fmt::print("report: {}\n", r.report);
+  if (diverged(built.run->log())) tell(kDiverged);
+  if (!r.report.empty() && !r.quiet) write_text(fmt::format("report: {}\n", r.report));
   if (finished && !file.empty() && !r.quiet)
-    fmt::print("saved to {}; test it with: braintrace eval --checkpoint {}\n", file,
-               file);
+    write_text(fmt::format("saved to {}; test it with: braintrace eval --checkpoint {}\n",
+                           file, file));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ void verify(const VerifyRequest& r) {
   const CertificateData c = b.run->certificate(r.window);
   const bool holds = c.holds(r.tolerance);
   if (r.json)
-    write_text(certificate_json(c, holds).dump() + "\n");
+    write_text(json_text(certificate_json(c, holds)) + "\n");
   else
     write_text(fmt::format("{} on {}, {} samples\n", model_title(b.request.model),
                            b.request.task, b.request.batch) +
