@@ -27,6 +27,7 @@ import rivals
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / "build" / "compare-env"
+SECONDS_A_ROUND = 0.5  # of each side; a single short run says more about the machine than about us
 
 
 @dataclass
@@ -239,19 +240,35 @@ def machine():
             f"load {os.getloadavg()[0]:.1f} at the start")
 
 
+def several(once):
+    """Runs of one side in one round: two at least, then as many as fit SECONDS_A_ROUND."""
+    end = time.perf_counter() + SECONDS_A_ROUND
+    runs = [once(), once()]
+    while time.perf_counter() < end:
+        runs.append(once())
+    return runs
+
+
+def runs_in_a_round(case, ours):
+    """The same time for our side; --repeat wants a number."""
+    sequence = ours.run(case, 3)["step_us_median"] * 1e-6 * case.steps
+    return max(3, min(20000, int(SECONDS_A_ROUND / sequence)))
+
+
 def compare(case, original, ours, sides, rounds):
     bptt = {side.name: side.timer(case) for side in sides}
     best_bptt = dict.fromkeys(bptt, float("inf"))
     theirs = original.timer(case) if case.mode == "window" else original.timer(
         Case(**{**case.__dict__, "mode": "window"}))
     reference, cpu, mine = [], [], []
+    repeat = runs_in_a_round(case, ours)
     for _ in range(rounds):
-        runs = [theirs() for _ in range(2)]
+        runs = several(theirs)
         reference.append(min(wall for wall, _ in runs))
         cpu.append(min(used for _, used in runs))
-        mine.append(ours.run(case, 3))
+        mine.append(ours.run(case, repeat))
         for name, once in bptt.items():
-            best_bptt[name] = min(best_bptt[name], once()[0], once()[0])
+            best_bptt[name] = min(best_bptt[name], *(wall for wall, _ in several(once)))
     best = min(mine, key=lambda r: r["step_us_min"])
     reference.sort()
     medians = sorted(r["step_us_median"] for r in mine)
