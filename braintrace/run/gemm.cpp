@@ -230,13 +230,17 @@ std::size_t packed_b_bytes(const GemmSpec& s) {
          size_of(s.dtype);
 }
 
-void pack_b(const GemmSpec& s, const void* b, void* packed) {
+void pack_b(const GemmSpec& s, const void* b, void* packed, ThreadPool& pool) {
   BT_INVARIANT(has_kernel(s) && (s.batch <= 1 || s.b.batch == 0));
+  constexpr double kBytesPerNs = 10;
   const std::size_t size = size_of(s.dtype);
-  const std::int64_t panel = gemm_panel(s.dtype);
-  for (std::int64_t j = 0; j < s.n; j += panel)
-    gemm_pack(s.dtype, s.b, past(b, j * s.b.col, size), s.k, std::min(panel, s.n - j),
+  const std::int64_t columns = kPackedPanels * gemm_panel(s.dtype);
+  const bool shared = static_cast<double>(packed_b_bytes(s)) > kBytesPerNs * kSharedWork;
+  pool.for_tiles_if(shared, divided_up(s.n, columns), [&](std::int64_t tile, int) {
+    const std::int64_t j = tile * columns;
+    gemm_pack(s.dtype, s.b, past(b, j * s.b.col, size), s.k, std::min(columns, s.n - j),
               const_cast<std::byte*>(past(packed, j * s.k, size)));
+  });
 }
 
 void gemm_packed(const GemmSpec& s, const void* a, const void* packed, void* c,

@@ -208,13 +208,9 @@ void cut_of_k(const Tile<T>& t, const MatrixStrides& s, const T* b, bool packed,
   if (direct) whole_panels(t, {b, s.row, width}, 0, whole);
   std::int64_t p = direct ? whole : 0;
   for (; p < whole; p += kPanels) {
-    const std::int64_t panels = std::min(kPanels, whole - p), size = t.k * width;
-    if (s.col == 1)
-      pack_panels(s, b + p * width, t.k, panels, scratch);
-    else
-      for (std::int64_t i = 0; i < panels; ++i)
-        pack_panel(s, b + (p + i) * width * s.col, t.k, width, scratch + i * size);
-    whole_panels(t, {scratch, width, size}, p * width, panels);
+    const std::int64_t panels = std::min(kPanels, whole - p);
+    pack_columns(s, b + p * width * s.col, t.k, panels * width, scratch);
+    whole_panels(t, {scratch, width, t.k * width}, p * width, panels);
   }
   const std::int64_t rest = t.n - whole * width;
   if (rest == 0) return;
@@ -285,10 +281,11 @@ std::int64_t panel_of(DType dtype) {
   return 2 * (dtype == DType::f32 ? lanes<float>() : lanes<double>());
 }
 void pack_of(DType dtype, const MatrixStrides& s, const void* b, std::int64_t k,
-             std::int64_t width, void* to) {
+             std::int64_t columns, void* to) {
   if (dtype == DType::f32)
-    return pack_panel(s, static_cast<const float*>(b), k, width, static_cast<float*>(to));
-  pack_panel(s, static_cast<const double*>(b), k, width, static_cast<double*>(to));
+    return pack_columns(s, static_cast<const float*>(b), k, columns,
+                        static_cast<float*>(to));
+  pack_columns(s, static_cast<const double*>(b), k, columns, static_cast<double*>(to));
 }
 
 }  // namespace HWY_NAMESPACE
@@ -307,8 +304,8 @@ void gemm_tile(DType dtype, const TileProduct& p, std::byte* scratch) {
 }
 std::int64_t gemm_panel(DType dtype) { return HWY_DYNAMIC_DISPATCH(panel_of)(dtype); }
 void gemm_pack(DType dtype, const MatrixStrides& s, const void* b, std::int64_t k,
-               std::int64_t width, void* to) {
-  HWY_DYNAMIC_DISPATCH(pack_of)(dtype, s, b, k, width, to);
+               std::int64_t columns, void* to) {
+  HWY_DYNAMIC_DISPATCH(pack_of)(dtype, s, b, k, columns, to);
 }
 
 }  // namespace braintrace

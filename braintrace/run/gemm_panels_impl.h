@@ -126,6 +126,21 @@ void pack_panels(const MatrixStrides& s, const T* b, std::int64_t count,
   }
 }
 
+// Whole panels, then what is left of one.
+template <class T>
+void pack_columns(const MatrixStrides& s, const T* b, std::int64_t count,
+                  std::int64_t columns, T* to) {
+  const std::int64_t n = 2 * lanes<T>(), whole = columns / n;
+  if (s.col == 1)
+    pack_panels(s, b, count, whole, to);
+  else
+    for (std::int64_t p = 0; p < whole; ++p)
+      pack_panel(s, b + p * n * s.col, count, n, to + p * count * n);
+  if (whole * n < columns)
+    pack_panel(s, b + whole * n * s.col, count, columns - whole * n,
+               to + whole * count * n);
+}
+
 // One or two rows, and columns of B that lie along k: sums along k, lane by lane, instead
 // of turning B.
 constexpr std::int64_t kDotRows = 2;

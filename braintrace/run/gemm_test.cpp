@@ -96,7 +96,7 @@ std::vector<T> packed_product(const Problem<T>& p, ThreadPool& pool) {
   std::vector<T> packed(packed_b_bytes(p.s) / sizeof(T));
   GemmSpec s = p.s;
   s.b.batch = 0;
-  pack_b(s, p.b.data(), packed.data());
+  pack_b(s, p.b.data(), packed.data(), pool);
   std::vector<T> c = p.c;
   gemm_packed(s, p.a.data(), packed.data(), c.data(), pool);
   return c;

@@ -257,36 +257,13 @@ void Planner::plan_gemm(Scope& s, const Node& n, lowering::Gemm l, double beta) 
   if (n.inputs.size() > 2) step.bias = packed(s, view(s, n.inputs[2]), tick());
   step.events = s.spiking[n.inputs[0].index] && step.spec.n >= kEventColumns &&
                 step.spec.b.col == 1 && step.spec.c.col == 1;
-  if (!step.events) pack_invariant(s, step);
+  if (!step.events) pack_invariant(s, n.inputs[1], step);
   const int time = tick();
   read(step.a, time);
   read(step.b, time);
   if (step.bias) read(*step.bias, time);
   write(out, time);
   s.block.steps.push_back({std::move(step)});
-}
-
-// A right operand that stays the same while a loop runs is packed once before it.
-void Planner::pack_invariant(Scope& s, GemmStep& step) {
-  Scope* home = &s;
-  int time = 0;
-  bool repeats = false;
-  while (home->outer && buffer(step.b).depth < home->depth) {
-    time = home->begin;
-    repeats = repeats || home->repeats;
-    home = home->outer;
-  }
-  if (!repeats || step.spec.batch != 1) return;
-  const std::size_t bytes = packed_b_bytes(step.spec);
-  if (bytes == 0) return;
-  View packed{
-      .buffer = add_buffer(Place::arena, static_cast<std::int64_t>(bytes), home->depth),
-      .dtype = step.spec.dtype};
-  read(step.b, time);
-  write(packed, time);
-  home->block.steps.push_back({PackStep{step.spec, step.b, packed}});
-  step.b = packed;
-  step.packed_b = true;
 }
 
 namespace {

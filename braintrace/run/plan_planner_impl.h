@@ -91,7 +91,9 @@ class Planner {
   void plan_products(Scope& s, const Group& group);
   GemmOperand gemm_operand(Scope& s, const View& v, const Ints& batch, const Ints& rows,
                            const Ints& cols);
-  void pack_invariant(Scope& s, GemmStep& step);
+  void pack_invariant(Scope& s, ValueId factor, GemmStep& step);
+  std::vector<PackStep> packs_of_parts(Scope& home, const GemmStep& step, View whole);
+  void leave_out_copies(Scope& s, int to);
   bool plan_kernel(Scope& s, const Node& n, const Lowering& l);
   void plan_pad(Scope& s, const Node& n, const lowering::Pad& l);
   void plan_eval(Scope& s, const Node& n);

@@ -47,7 +47,7 @@ void run(GemmStep& s, Frame& f) {
     gemm(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
 }
 
-void run(PackStep& s, Frame& f) { pack_b(s.spec, f.at(s.b), f.at(s.to)); }
+void run(PackStep& s, Frame& f) { pack_b(s.spec, f.at(s.b), f.at(s.to), *f.pool); }
 
 const std::int32_t* indices(const KernelStep& s, const Frame& f) {
   return reinterpret_cast<const std::int32_t*>(f.at(s.in[1]));
