@@ -61,10 +61,8 @@ Value widened_jacobian(const HiddenGroup& g, const std::vector<Value>& in) {
 
 RuleContext::RuleContext(const ETraceGraph& graph, const Algorithm& algorithm,
                          const LearningOptions& options)
-    : graph_(graph),
-      algorithm_(algorithm),
-      options_(options),
-      patterns_(graph.hidden_groups.size()) {
+    : graph_(graph), algorithm_(algorithm), options_(options) {
+  for (const HiddenGroup& g : groups()) patterns_.push_back(pattern_of(g));
   for (std::size_t i = 0; i < graph.hidden_param_op_relations.size(); ++i) {
     const HiddenParamOpRelation& r = graph.hidden_param_op_relations[i];
     const ScanDescentInfo* loop = r.control_flow_context.get();
@@ -101,14 +99,11 @@ TemporalRecursion RuleContext::recursion() const {
                                              : config().temporal_recursion().f;
 }
 
-void RuleContext::use_pattern(std::int64_t group, bool use) {
-  std::vector<bool>& p = patterns_[static_cast<std::size_t>(group)];
-  p.clear();
-  const HiddenGroup& g = groups()[static_cast<std::size_t>(group)];
-  if (!use || g.descent || g.trace_state_width() != g.num_state() ||
+std::vector<bool> RuleContext::pattern_of(const HiddenGroup& g) const {
+  if (g.descent || g.num_state() == 1 || g.trace_state_width() != g.num_state() ||
       recursion() != TemporalRecursion::jacobian)
-    return;
-  p = g.jacobian_pattern();
+    return {};
+  return g.jacobian_pattern();
 }
 
 std::vector<ValueId> RuleContext::reads() const {

@@ -41,15 +41,14 @@ class RuleContext {
   TemporalRecursion recursion() const;
   // Values of the step's program that terms and relations read.
   std::vector<ValueId> reads() const;
-  // The entries of D that can differ from zero, where traces are to leave out the others;
-  // else empty.
+  // The entries of D that can differ from zero: traces leave out the others. Empty: all.
   const std::vector<bool>& pattern(std::int64_t group) const {
     return patterns_[static_cast<std::size_t>(group)];
   }
-  // Leaves out what cannot differ from zero in traces of this group, or no longer.
-  void use_pattern(std::int64_t group, bool use);
 
  private:
+  std::vector<bool> pattern_of(const HiddenGroup& g) const;
+
   const ETraceGraph& graph_;
   Algorithm algorithm_;
   LearningOptions options_;

@@ -45,12 +45,12 @@ bool TileActions::reads(std::size_t i, int entry) const {
 
 bool TileActions::writes(std::size_t i, int entry) const {
   const TileAction& a = action(i);
+  const auto is_there = [&](int result) { return code_.may_share(result, entry); };
   if (a.kind == TileAction::trace) {
     const TileTrace& t = code_.traces[static_cast<std::size_t>(a.result)];
-    const int* end = t.results + kTraceResults;
-    return std::find(t.results, end, entry) != end;
+    return std::any_of(t.results, t.results + kTraceResults, is_there);
   }
-  return a.result == entry || (is_pair(a) && a.second == entry);
+  return is_there(a.result) || (is_pair(a) && is_there(a.second));
 }
 
 std::optional<std::size_t> TileActions::maker(int slot, std::size_t at) const {

@@ -20,7 +20,7 @@ class TileActions {
   bool is_kernel(std::size_t i, MicroOp op, int products, unsigned scalars) const;
   int num_operands(const TileAction& a) const;  // entries of the action itself
   bool reads(std::size_t i, int entry) const;
-  bool writes(std::size_t i, int entry) const;
+  bool writes(std::size_t i, int entry) const;  // or memory it may lie in
   // The action before `at` that made what lies in a slot.
   std::optional<std::size_t> maker(int slot, std::size_t at) const;
 

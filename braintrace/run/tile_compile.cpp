@@ -27,6 +27,7 @@ class Compiler {
   Compiler(const TileSpec& spec, std::int64_t block, Rows rows) : spec_(spec) {
     code_.num_inputs = static_cast<int>(spec.inputs.size());
     code_.num_outputs = static_cast<int>(spec.outputs.size());
+    for (const TileOutput& o : spec.outputs) code_.memory_of.push_back(o.in_place);
     read_types();
     std::vector<Ints> strides;
     for (const TileInput& i : spec.inputs) strides.push_back(i.strides);

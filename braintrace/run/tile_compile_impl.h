@@ -45,17 +45,18 @@ struct TileAction {
 struct TileTrace {
   TraceKernel call = nullptr;
   int num_operands = 0;
-  int operands[kTraceOperands] = {};
+  int operands[kTraceOperands] = {};  // -1: there is none
   int results[kTraceResults] = {};
-  // Two states read and written as pairs: the call for those that lie in turn; others
-  // are gathered before and scattered behind.
-  TraceKernel paired = nullptr;
-  TileAction gather = {}, scatter = {};
-  // Of one state: what it is, its d where that is one number, and several rows of it at
-  // once or one (TileCode::by_rows).
-  std::optional<TraceKind> kind = {};
-  std::optional<int> fixed_d = {};
-  TraceRowsKernel call_rows = nullptr, call_row = nullptr;
+  DType dtype = DType::f32;
+  std::optional<TraceKind> kind = {};  // of one state
+  // Operands that are one number spread over a block: its place among the operands, and
+  // the entry of the number.
+  struct Spread {
+    int operand, number;
+  };
+  std::vector<Spread> spread = {};
+  // Rows one after the other (TileCode::by_rows); two states have no other call.
+  TraceRowsKernel call_rows = nullptr;
   TraceRows rows = {};
 };
 
@@ -68,6 +69,7 @@ struct TilePlace {
 struct TileCode {
   TileLayout layout;  // operands: inputs, then outputs
   int num_inputs = 0, num_outputs = 0, num_slots = 0;
+  std::vector<int> memory_of;  // by output: the input it may lie in the memory of, or -1
   std::size_t slot_bytes = 0;
   std::vector<TilePlace> moving;
   Ints moves;  // bytes between neighbours along an axis: axes x moving entries
@@ -79,6 +81,15 @@ struct TileCode {
   double work_ns = 0;
 
   bool is_input(int entry) const { return entry < num_inputs; }
+  bool is_output(int entry) const { return !is_input(entry) && entry < slot_entry(0); }
+  // May both be the same memory?
+  bool may_share(int a, int b) const {
+    const auto lies_in = [&](int out, int in) {
+      return is_output(out) &&
+             memory_of[static_cast<std::size_t>(out - num_inputs)] == in;
+    };
+    return a == b || lies_in(a, b) || lies_in(b, a);
+  }
   int slot_entry(int slot) const { return num_inputs + num_outputs + slot; }
   const Ints& strides(int entry) const {
     return layout.strides[static_cast<std::size_t>(entry)];

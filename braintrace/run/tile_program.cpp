@@ -190,19 +190,11 @@ class ChunkRunner {
   void update_trace(const TileTrace& t, TileLayout::Run run) {
     const void* in[kTraceOperands];
     void* out[kTraceResults];
-    for (int i = 0; i < t.num_operands; ++i) in[i] = table_[t.operands[i]];
+    for (int i = 0; i < t.num_operands; ++i)
+      in[i] = t.operands[i] < 0 ? nullptr : table_[t.operands[i]];
     for (int i = 0; i < kTraceResults; ++i) out[i] = table_[t.results[i]];
     const auto n = static_cast<std::size_t>(run.size);
-    if (t.paired == nullptr) return t.call(in, out, n);
-    const int *from = t.gather.operands, to[] = {t.scatter.result, t.scatter.second};
-    if (input(from[1]) - input(from[0]) == 4 && output(to[1]) - output(to[0]) == 4) {
-      in[0] = input(from[0]) + bytes_to(from[0], run.start);
-      out[0] = output(to[0]) + bytes_to(to[0], run.start);
-      return t.paired(in, out, n);
-    }
-    gather_pair(t.gather, run);
-    t.call(in, out, n);
-    scatter_pair(t.scatter, run);
+    t.kind ? t.call(in, out, n) : t.call_rows(in, out, n, t.rows);
   }
 
   const std::byte* input(int entry) const {

@@ -10,41 +10,82 @@ namespace {
 // What the kernels for several rows take of the time of single ones, roughly.
 constexpr double kWorkOfRows = 0.3;
 
-// Elements from one row to the next.
-std::int64_t row_step(const TileCode& code, int entry) { return code.strides(entry)[0]; }
+// Finds out how a trace moves from row to row.
+class RowsOf {
+ public:
+  RowsOf(const TileCode& code, TileTrace& t) : code_(code), t_(t) {}
 
-// Operands in the order of trace_kernels.h.
-bool prepare(const TileCode& code, TileTrace& t) {
-  if (!t.kind) return false;
-  if (t.fixed_d) t.operands[1] = *t.fixed_d;
-  const auto in_slot = [&](int entry) { return entry >= code.slot_entry(0); };
-  if (std::any_of(t.operands, t.operands + t.num_operands, in_slot) ||
-      std::any_of(t.results, t.results + kTraceResults, in_slot))
-    return false;
-  const auto step = [&](int i) { return row_step(code, t.operands[i]); };
-  if (step(0) == 0) std::swap(t.operands[0], t.operands[1]);  // of a product d e
-  const bool product = t.kind->input == TraceInput::product;
-  const bool added = t.kind->form == TraceForm::added;
-  if (step(1) != 0 || step(4) != 0 || (product && step(2) != 0) ||
-      (!added && step(5) != 0))
-    return false;
-  const std::int64_t row = step(0);
-  for (const int result : {0, 1})
-    if (row_step(code, t.results[result]) != row) return false;
-  if (t.kind->form != TraceForm::single && step(t.num_operands - 1) != row) return false;
-  t.rows = {row, step(product ? 3 : 2), added ? 0 : step(6),
-            t.kind->form == TraceForm::driven ? step(7) : 0, t.fixed_d.has_value()};
-  t.call_rows = trace_rows_kernel(*t.kind, kTraceRows);
-  t.call_row = trace_rows_kernel(*t.kind, 1);
-  return true;
-}
+  bool prepare() {
+    for (const TileTrace::Spread& s : t_.spread) {
+      t_.operands[s.operand] = s.number;
+      t_.rows.numbers |= 1U << s.operand;
+    }
+    const auto in_slot = [&](int entry) { return entry >= code_.slot_entry(0); };
+    if (std::any_of(t_.operands, t_.operands + t_.num_operands, in_slot) ||
+        std::any_of(t_.results, t_.results + kTraceResults, in_slot))
+      return false;
+    return t_.kind ? one_state() : two_states();
+  }
+
+ private:
+  // Elements from one row to the next.
+  std::int64_t step_of(int entry) const {
+    return entry < 0 ? 0 : code_.strides(entry)[0];
+  }
+  std::int64_t step(int i) const { return step_of(t_.operands[i]); }
+  bool all_step(const int* entries, int count, std::int64_t by) const {
+    return std::all_of(entries, entries + count,
+                       [&](int entry) { return entry < 0 || step_of(entry) == by; });
+  }
+
+  // Operands in the order of trace_kernels.h.
+  bool one_state() {
+    if (step(0) == 0 && t_.spread.empty())  // of a product d e
+      std::swap(t_.operands[0], t_.operands[1]);
+    const bool product = t_.kind->input == TraceInput::product;
+    const bool added = t_.kind->form == TraceForm::added;
+    if (step(1) != 0 || step(4) != 0 || (product && step(2) != 0) ||
+        (!added && step(5) != 0))
+      return false;
+    const std::int64_t row = step(0);
+    if (!all_step(t_.results, kTraceResults, row)) return false;
+    if (t_.kind->form != TraceForm::single && step(t_.num_operands - 1) != row)
+      return false;
+    t_.rows.elements = row;
+    t_.rows.x = step(product ? 3 : 2);
+    t_.rows.y = added ? 0 : step(6);
+    t_.rows.drive = t_.kind->form == TraceForm::driven ? step(7) : 0;
+    t_.call_rows = trace_rows_kernel(*t_.kind);
+    return true;
+  }
+
+  bool two_states() {
+    constexpr int kD = 2, kDf = 6, kX = 8, kSignal = 9, kSum = 11, kFresh = 12, kY = 13;
+    const std::int64_t row = step(0);
+    if (row == 0 || step(1) != row || !all_step(t_.results, kTraceResults, row) ||
+        !all_step(t_.operands + kSum, 1, row) || !all_step(t_.operands + kD, 4, 0) ||
+        !all_step(t_.operands + kSignal, 2, 0) || !all_step(t_.operands + kFresh, 1, 0))
+      return false;
+    for (const int i : {0, 1}) {
+      auto& u = t_.rows.inputs[i];
+      if (!u.number && step(kDf + i) != 0) return false;
+      u.step = step(u.number ? kDf + i : kX);
+    }
+    t_.rows.elements = row;
+    t_.rows.y = step(kY);
+    return true;
+  }
+
+  const TileCode& code_;
+  TileTrace& t_;
+};
 
 // How a pointer of a trace moves: bytes per position of the loop, row and element.
 struct Moves {
-  std::byte* first;
-  std::int64_t position, row, element;
+  std::byte* first = nullptr;
+  std::int64_t position = 0, row = 0, element = 0;
   std::byte* at(std::int64_t r, std::int64_t i) const {
-    return first + r * row + i * element;
+    return first == nullptr ? nullptr : first + r * row + i * element;
   }
 };
 
@@ -55,8 +96,9 @@ class RowRunner {
             std::span<void* const> outputs, std::span<const std::int64_t> bytes)
       : t_(t) {
     const auto moves = [&](int entry) {
+      if (entry < 0) return Moves{};
       const auto i = static_cast<std::size_t>(entry);
-      const auto size = static_cast<std::int64_t>(size_of(t.kind->dtype));
+      const auto size = static_cast<std::int64_t>(size_of(t.dtype));
       void* first = code.is_input(entry) ? const_cast<void*>(inputs[i])
                                          : outputs[i - inputs.size()];
       const Ints& strides = code.strides(entry);
@@ -75,16 +117,22 @@ class RowRunner {
 
   // `last`: the next rows come, not the next position.
   void run(std::size_t n, std::int64_t together, std::int64_t position, bool last) const {
+    const auto ahead = [&](int i) {
+      return static_cast<const std::byte*>(in_at_[i]) +
+             (last ? kTraceRows * in_[i].row - position * in_[i].position
+                   : in_[i].position);
+    };
     TraceRows rows = t_.rows;
-    rows.ahead =
-        static_cast<const std::byte*>(in_at_[0]) +
-        (last ? together * in_[0].row - position * in_[0].position : in_[0].position);
-    (together == 1 ? t_.call_row : t_.call_rows)(in_at_, out_at_, n, rows);
+    rows.ahead = ahead(0);
+    if (!t_.kind && t_.operands[1] != t_.operands[0]) rows.ahead_2 = ahead(1);
+    rows.count = together;
+    t_.call_rows(in_at_, out_at_, n, rows);
   }
 
   void next_position() {
     for (int i = 0; i < t_.num_operands; ++i)
-      in_at_[i] = static_cast<const std::byte*>(in_at_[i]) + in_[i].position;
+      if (in_at_[i] != nullptr)
+        in_at_[i] = static_cast<const std::byte*>(in_at_[i]) + in_[i].position;
     for (int i = 0; i < kTraceResults; ++i)
       out_at_[i] = static_cast<std::byte*>(out_at_[i]) + out_[i].position;
   }
@@ -99,7 +147,7 @@ class RowRunner {
 void run_trace(const TileCode& code, RowRange rows, std::int64_t count, RowRunner t) {
   const std::int64_t size = code.layout.row;
   for (std::int64_t row = rows.first, together; row < rows.last; row += together) {
-    together = row + kTraceRows <= rows.last ? kTraceRows : 1;
+    together = std::min(count == 1 ? rows.last : row + kTraceRows, rows.last) - row;
     for (std::int64_t from = 0; from < size; from += code.layout.block) {
       const auto n = static_cast<std::size_t>(std::min(code.layout.block, size - from));
       t.start(row, from);
@@ -130,7 +178,7 @@ void prepare_rows(TileCode& code) {
   std::vector<TileTrace> traces = code.traces;
   for (const TileAction& a : code.actions)
     if (a.kind != TileAction::trace ||
-        !prepare(code, traces[static_cast<std::size_t>(a.result)]))
+        !RowsOf(code, traces[static_cast<std::size_t>(a.result)]).prepare())
       return;
   code.by_rows = true;
   code.traces = std::move(traces);

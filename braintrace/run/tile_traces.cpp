@@ -9,8 +9,9 @@ namespace braintrace {
 namespace {
 
 constexpr unsigned kSecondIsNumber = 2, kThirdIsNumber = 4;
-// Places of d among the operands of trace kernels: of one state, and the first of two.
-constexpr int kOneStateD = 1, kTwoStatesD = 2;
+// Places of d and df among the operands of trace kernels: of one state, and the first of
+// two.
+constexpr int kOneStateD = 1, kOneStateDf = 2, kTwoStatesD = 2, kTwoStatesDf = 6;
 
 class Joiner : TileActions {
  public:
@@ -25,15 +26,16 @@ class Joiner : TileActions {
   // Actions of one trace, in order, and what replaces them.
   struct Match {
     TileTrace trace;
-    std::vector<std::size_t> members;        // the last one is where they join
-    std::optional<std::size_t> behind = {};  // an action that vanishes, too
-    std::vector<int> numbers = {};           // which operands are numbers, to be spread
+    std::vector<std::size_t> members;  // the last one is where they join
+    std::vector<int> numbers = {};     // which operands are numbers, to be spread
   };
   // e' = t + u, by the place of its action.
   struct Update {
     std::size_t action;
     TraceInput input;
     int df, x, result;
+    // df never changes: the action that makes the number df x.
+    std::optional<std::size_t> scaling = {};
   };
 
   // t + u?
@@ -45,8 +47,26 @@ class Joiner : TileActions {
     for (const int side : {0, 1})
       if (is_kernel(i, MicroOp::add, 0, side == 0 ? kSecondIsNumber : 1U) &&
           in[side] == t)
-        return Update{i, TraceInput::number, in[1 - side], in[1 - side], a.result};
+        return with_number(i, in[1 - side]);
     return std::nullopt;
+  }
+  Update with_number(std::size_t i, int u) const {
+    const Update plain{i, TraceInput::number, u, u, action(i).result};
+    const auto made = maker(u, i);
+    if (!made || !is_read_only_by(i, u, *made)) return plain;
+    const TileAction& a = action(*made);
+    if (a.kind != TileAction::kernel || !a.single || a.op != MicroOp::mul ||
+        a.products > 0 || a.dtype != action(i).dtype)
+      return plain;
+    for (const int side : {0, 1})
+      if (is_fixed(a.operands[side]) && !is_slot(a.operands[1 - side]))
+        return {i,
+                TraceInput::product,
+                a.operands[side],
+                a.operands[1 - side],
+                plain.result,
+                made};
+    return plain;
   }
 
   // t = d e; d may be a number that never changes.
@@ -82,7 +102,9 @@ class Joiner : TileActions {
 
   std::optional<Match> match(std::size_t last) const {
     if (is_kernel(last, MicroOp::add, 1, 0)) return one_state(last);
-    if (is_kernel(last, MicroOp::add, 0, 0)) return two_states(last);
+    if (is_kernel(last, MicroOp::add, 0, 0)) return summed(last);
+    if (is_kernel(last, MicroOp::add, 1, kSecondIsNumber) && !is_summed(last))
+      return two_states_of_one_sample(last);
     for (const int pair : {0, 1})
       if (is_kernel(last, MicroOp::add, 2, kSecondIsNumber << (2 * pair)) &&
           !is_summed(last))
@@ -123,14 +145,21 @@ class Joiner : TileActions {
              .num_operands = 4 + static_cast<int>(rest.size()),
              .operands = {o.past.e, o.past.d, o.update.df, o.update.x},
              .results = {o.update.result, sum, sum},
+             .dtype = kind.dtype,
              .kind = kind},
             {o.t, o.update.action, total},
-            {},
             o.past.numbers};
     std::copy(rest.begin(), rest.end(), m.trace.operands + 4);
     if (h) m.members.push_back(*h);
+    take_in(m, o.update, kOneStateDf);
     std::sort(m.members.begin(), m.members.end());
     return may_wait(m) ? std::optional(m) : std::nullopt;
+  }
+
+  static void take_in(Match& m, const Update& u, int df) {
+    if (!u.scaling) return;
+    m.members.push_back(*u.scaling);
+    m.numbers.push_back(df);
   }
 
   // last: s t + sum
@@ -158,8 +187,8 @@ class Joiner : TileActions {
     return std::nullopt;
   }
 
-  // last: sum + (s1 t1 + s2 t2)
-  std::optional<Match> two_states(std::size_t last) const {
+  // last: sum + h
+  std::optional<Match> summed(std::size_t last) const {
     const TileAction& sum = action(last);
     for (const int side : {0, 1}) {
       const auto h = maker(sum.operands[side], last);
@@ -168,10 +197,17 @@ class Joiner : TileActions {
       for (const int pair : {0, 1})
         if (is_kernel(*h, MicroOp::add, 2, kSecondIsNumber << (2 * pair)))
           if (auto m = joined_state(last, *h, pair, total)) return m;
-      if (!is_kernel(*h, MicroOp::add, 2, 0)) continue;
-      if (auto m = two_states(last, *h, total)) return m;
+      if (auto m = two_states(last, *h, {.sum = total})) return m;
     }
     return std::nullopt;
+  }
+
+  // last: q y + h, y one number
+  std::optional<Match> two_states_of_one_sample(std::size_t last) const {
+    const int* in = action(last).operands;
+    const auto h = maker(in[2], last);
+    if (!h || !is_read_only_by(last, in[2], *h)) return std::nullopt;
+    return two_states(last, *h, {.q = in[0], .y = in[1]});
   }
 
   // h = s t + c y, y one number in the pair `number`.
@@ -198,102 +234,107 @@ class Joiner : TileActions {
     return true;
   }
 
-  // d_i e_i in t = d_1 e_1 + d_2 e_2; a coefficient may be a number that never changes.
-  struct Share {
+  // t = d_1 e_1 + d_2 e_2, or one of these terms; a coefficient may be a number that
+  // never changes.
+  struct Term {
     int d, e;
     bool number;
   };
-  Share share_of(std::size_t t, int i) const {
+  using Mixed = std::vector<Term>;
+  std::optional<Term> term_of(std::size_t t, int i) const {
     const int* pair = action(t).operands + 2 * i;
-    const bool number = (action(t).scalars & kSecondIsNumber << 2 * i) != 0;
-    return {pair[number ? 1 : 0], pair[number ? 0 : 1], number};
+    const unsigned numbers = action(t).scalars >> 2 * i & 3;
+    if (numbers == 0) return Term{pair[0], pair[1], false};
+    const int d = numbers == 1 ? pair[0] : pair[1], e = numbers == 1 ? pair[1] : pair[0];
+    if (numbers == 3 || !is_fixed(d)) return std::nullopt;
+    return Term{d, e, true};
   }
-  bool mixes_two(std::size_t t) const {
+  std::optional<Mixed> as_mixed(std::size_t t) const {
     const unsigned scalars = action(t).scalars;
-    if ((scalars & ~(kSecondIsNumber | kSecondIsNumber << 2)) != 0 ||
-        !is_kernel(t, MicroOp::add, 2, scalars))
-      return false;
-    for (const int i : {0, 1})
-      if (const Share s = share_of(t, i); s.number && !is_fixed(s.d)) return false;
-    return true;
+    const int count = is_kernel(t, MicroOp::add, 2, scalars)   ? 2
+                      : is_kernel(t, MicroOp::mul, 0, scalars) ? 1
+                                                               : 0;
+    Mixed terms;
+    for (int i = 0; i < count; ++i) {
+      const auto term = term_of(t, i);
+      if (!term) return std::nullopt;
+      terms.push_back(*term);
+    }
+    return count > 0 ? std::optional(terms) : std::nullopt;
   }
 
-  // The signals and traces in h = s1 t1 + s2 t2, and the states that make t1 and t2.
-  std::optional<Match> two_states(std::size_t last, std::size_t h, int sum) const {
-    int s[2];
-    std::size_t t[2];
-    for (int i = 0; i < 2; ++i) {
-      const int* pair = action(h).operands + 2 * i;
-      const auto second = maker(pair[1], h);
-      const bool turned = !second || !mixes_two(*second);
-      const auto made = maker(pair[turned ? 0 : 1], h);
-      if (!made || !mixes_two(*made)) return std::nullopt;
-      s[i] = pair[turned ? 1 : 0];
-      t[i] = *made;
+  // s_i t_i in h = s_1 t_1 + s_2 t_2.
+  struct Half {
+    int s;
+    std::size_t t;
+    Mixed terms;
+    Update update;
+  };
+  std::optional<Half> half_of(std::size_t h, int i) const {
+    const int* pair = action(h).operands + 2 * i;
+    for (const int side : {1, 0}) {
+      const auto t = maker(pair[side], h);
+      const auto terms = t ? as_mixed(*t) : std::nullopt;
+      const auto update = terms ? update_of(*t, h) : std::nullopt;
+      if (update) return Half{pair[1 - side], *t, *terms, *update};
     }
-    const auto u1 = update_of(t[0], h), u2 = update_of(t[1], h);
-    if (!u1 || !u2 || t[0] == t[1]) return std::nullopt;
-    const bool first = u1->input == TraceInput::product;
-    if (first && u2->input == TraceInput::product && u1->x != u2->x) return std::nullopt;
-    const Share a1 = share_of(t[0], 0), a2 = share_of(t[0], 1);
-    const Share b1 = share_of(t[1], 0), b2 = share_of(t[1], 1);
-    if (a1.e != b1.e || a2.e != b2.e) return std::nullopt;
-    const TraceInputs inputs{u1->input, u2->input};
-    Match m{{.call = two_state_kernel(action(last).dtype, inputs),
-             .num_operands = 12,
-             .operands = {a1.e, a2.e, a1.d, a2.d, b1.d, b2.d, u1->df, u2->df,
-                          first ? u1->x : u2->x, s[0], s[1], sum},
-             .results = {u1->result, u2->result, action(last).result}},
-            {t[0], t[1], u1->action, u2->action, h, last}};
+    return std::nullopt;
+  }
+
+  // The states all terms read, in the order of the longer list; more than two: none.
+  static Ints states_of(const Mixed& a, const Mixed& b) {
+    Ints states;
+    for (const Mixed* terms :
+         {a.size() < b.size() ? &b : &a, a.size() < b.size() ? &a : &b})
+      for (const Term& term : *terms)
+        if (std::find(states.begin(), states.end(), term.e) == states.end())
+          states.push_back(term.e);
+    if (states.size() == 1) states.push_back(states[0]);
+    return states.size() == 2 ? states : Ints{};
+  }
+
+  // What is added to h, and where it goes; -1: is not there.
+  struct Total {
+    int sum = -1, q = -1, y = -1;
+  };
+  std::optional<Match> two_states(std::size_t last, std::size_t h,
+                                  const Total& total) const {
+    if (!is_kernel(h, MicroOp::add, 2, 0)) return std::nullopt;
+    const auto first = half_of(h, 0), second = half_of(h, 1);
+    if (!first || !second || first->t == second->t) return std::nullopt;
+    const Update &u1 = first->update, &u2 = second->update;
+    const bool numbers[] = {u1.input == TraceInput::number,
+                            u2.input == TraceInput::number};
+    if (!numbers[0] && !numbers[1] && u1.x != u2.x) return std::nullopt;
+    const Ints states = states_of(first->terms, second->terms);
+    if (states.empty()) return std::nullopt;
+    const DType dtype = action(last).dtype;
+    const bool mixed = first->terms.size() + second->terms.size() > 2;
+    Match m{{.num_operands = kTraceOperands,
+             .operands = {static_cast<int>(states[0]), static_cast<int>(states[1]), -1,
+                          -1, -1, -1, u1.df, u2.df, numbers[0] ? u2.x : u1.x, first->s,
+                          second->s, total.sum, total.q, total.y},
+             .results = {u1.result, u2.result, action(last).result},
+             .dtype = dtype,
+             .call_rows = two_state_kernel({dtype, mixed, total.q >= 0})},
+            {first->t, second->t, u1.action, u2.action, h, last}};
+    take_in(m, u1, kTwoStatesDf);
+    take_in(m, u2, kTwoStatesDf + 1);
     std::sort(m.members.begin(), m.members.end());
     if (!may_wait(m)) return std::nullopt;
     int place = kTwoStatesD;
-    for (const Share& share : {a1, a2, b1, b2}) {
-      if (share.number) m.numbers.push_back(place);
-      ++place;
+    for (const Half* half : {&*first, &*second}) {
+      for (const Term& term : half->terms) {
+        const int at = place + (term.e == states[0] ? 0 : 1);
+        m.trace.operands[at] = term.d;
+        if (term.number) m.numbers.push_back(at);
+      }
+      place += 2;
     }
-    pair(m, inputs);
+    for (const int i : {0, 1}) m.trace.rows.inputs[i].number = numbers[i];
     return m;
   }
 
-  // Takes in the actions that read and write the states as pairs, when nobody else needs
-  // what they move.
-  void pair(Match& m, TraceInputs inputs) const {
-    TileTrace& t = m.trace;
-    const auto in = maker(t.operands[0], m.members.front());
-    if (!in || action(*in).kind != TileAction::gather_pair) return;
-    const TileAction& gather = action(*in);
-    if (gather.result != t.operands[0] || gather.second != t.operands[1]) return;
-    const std::size_t last = m.members.back();
-    std::optional<std::size_t> out;
-    for (std::size_t i = *in + 1; i < code_.actions.size(); ++i) {
-      const TileAction& a = action(i);
-      const bool stores = i > last && !out && a.kind == TileAction::scatter_pair &&
-                          a.operands[0] == t.results[0] && a.operands[1] == t.results[1];
-      if (stores)
-        out = i;
-      else if (!is_member(m, i) && (i < last ? touches(i, gather.result, gather.second)
-                                             : spoils(i, gather, t, !out)))
-        return;
-    }
-    if (!out) return;
-    t.paired = paired_trace_kernel(inputs);
-    t.gather = gather;
-    t.scatter = action(*out);
-    m.members.insert(m.members.begin(), *in);
-    m.behind = *out;
-  }
-  bool touches(std::size_t i, int a, int b) const {
-    return reads(i, a) || reads(i, b) || writes(i, a) || writes(i, b);
-  }
-  // Does an action behind the update read what is moved, or (`early`) overwrite the new
-  // states before they are stored?
-  bool spoils(std::size_t i, const TileAction& gather, const TileTrace& t,
-              bool early) const {
-    const int *next = t.results, old[] = {gather.result, gather.second};
-    return reads(i, old[0]) || reads(i, old[1]) || reads(i, next[0]) ||
-           reads(i, next[1]) || (early && (writes(i, next[0]) || writes(i, next[1])));
-  }
   static bool is_member(const Match& m, std::size_t i) {
     return std::find(m.members.begin(), m.members.end(), i) != m.members.end();
   }
@@ -332,8 +373,6 @@ class Joiner : TileActions {
     for (const int operand : m.numbers)
       spread(code_.traces.back(), operand, code_.actions[last].dtype);
     code_.actions[last] = joined;
-    if (m.behind)
-      code_.actions.erase(code_.actions.begin() + static_cast<std::ptrdiff_t>(*m.behind));
     for (std::size_t i = m.members.size() - 1; i-- > 0;)
       code_.actions.erase(code_.actions.begin() +
                           static_cast<std::ptrdiff_t>(m.members[i]));
@@ -354,7 +393,7 @@ class Joiner : TileActions {
       made = code_.once.insert(made, fill);
     }
     t.operands[operand] = made->result;
-    if (operand == kOneStateD) t.fixed_d = number;
+    t.spread.push_back({operand, number});
   }
 
   TileCode& code_;

@@ -76,6 +76,37 @@ TileSpec two_states(DType t, bool in_turn, bool constant_df) {
   return spec;
 }
 
+// e1, e2, d11, d12, d21, d22, df1, df2, x, s1, s2, and sum, or of a single sample memory
+// for it and q. Bits of `there`: which d are not zero, d11 first.
+TileSpec sparse_states(DType t, unsigned there, bool sample) {
+  const TileInput v = repeated_row(t);
+  TileSpec spec{
+      .loop = {kRows, kColumns},
+      .inputs = {rows(t), rows(t), v, v, v, v, v, v, number_per_row(t), v, v, rows(t), v},
+      .steps = {},
+      .outputs = {}};
+  const auto step = [&](MicroOp op, int a, int b) {
+    spec.steps.push_back({op, t, {a, b}});
+    return static_cast<int>(spec.inputs.size() + spec.steps.size()) - 1;
+  };
+  const auto is_there = [&](int d) { return (there >> (3 - d) & 1U) != 0; };
+  const auto state = [&](int d) {
+    const int first = is_there(d) ? step(MicroOp::mul, 2 + d, 0) : -1;
+    const int second = is_there(d + 1) ? step(MicroOp::mul, 3 + d, 1) : -1;
+    return first < 0 ? second : second < 0 ? first : step(MicroOp::add, first, second);
+  };
+  const int t1 = state(0), t2 = state(2);
+  const int u1 = step(MicroOp::mul, 8, 6), u2 = step(MicroOp::mul, 8, 7);
+  const int next1 = step(MicroOp::add, t1, u1), next2 = step(MicroOp::add, t2, u2);
+  const int h1 = step(MicroOp::mul, 9, t1), h2 = step(MicroOp::mul, 10, t2);
+  const int h = step(MicroOp::add, h1, h2);
+  const int more = sample ? step(MicroOp::mul, 12, 8) : 11;
+  const int sum = step(MicroOp::add, more, h);
+  spec.outputs = {
+      {next1, {kColumns, 1}, 0}, {next2, {kColumns, 1}, 1}, {sum, {kColumns, 1}, 11}};
+  return spec;
+}
+
 // e, d, r, df, x, s, c, y, sum
 TileSpec driven_state(DType t, bool constant_df, bool turned) {
   const TileInput n = number_per_row(t), v = repeated_row(t);
@@ -205,6 +236,12 @@ TEST_CASE("a trace whose coefficient is a number is updated several rows at once
         check<float>(spec, 1, 0);
       else
         check<double>(spec, 1, 0);
+      spec.inputs[2] = {t, {0, 0}};  // as its df may be
+      CHECK(compile_tile(spec).by_rows);
+      if (t == DType::f32)
+        check<float>(spec, 1, 0);
+      else
+        check<double>(spec, 1, 0);
       spec.inputs[4] = rows(t);  // another signal in every row: one after the other
       CHECK_FALSE(compile_tile(spec).by_rows);
       if (t == DType::f32) check<float>(spec, 1, 0);
@@ -212,14 +249,13 @@ TEST_CASE("a trace whose coefficient is a number is updated several rows at once
   }
 }
 
-TEST_CASE("two states of a trace that lie in turn are one action with the bits of many") {
+TEST_CASE("two states of a trace that lie in turn are taken apart for one action") {
   for (const bool constant_df : {false, true}) {
     CAPTURE(constant_df);
     const TileSpec in_turn = two_states(DType::f32, true, constant_df);
     const TileCode code = compile_tile(in_turn);
-    CHECK(code.actions.size() == (constant_df ? 3 : 1));
+    CHECK(code.actions.size() == (constant_df ? 5 : 3));
     REQUIRE(code.traces.size() == 1);
-    CHECK((code.traces[0].paired != nullptr));
     check<float>(in_turn, 2, 1);
     check<float>(in_turn, 2, 2 * kRows * kColumns);  // far apart all the same
   }
@@ -228,8 +264,38 @@ TEST_CASE("two states of a trace that lie in turn are one action with the bits o
 TEST_CASE("two states of a trace with memory of their own are one action") {
   const TileSpec spec = two_states(DType::f64, false, false);
   REQUIRE(compile_tile(spec).traces.size() == 1);
-  CHECK((compile_tile(spec).traces[0].paired == nullptr));
+  CHECK(compile_tile(spec).actions.size() == 1);
   check<double>(spec, 2, kRows * kColumns);
+}
+
+TEST_CASE(
+    "two states with zeros among their coefficients are updated several rows at once") {
+  // Bits: d11, d12, d21, d22.
+  for (const unsigned there : {15U, 13U, 11U, 9U, 7U, 14U, 10U, 5U, 6U})
+    for (const bool sample : {false, true})
+      for (const bool numbers : {false, true})
+        for (const DType t : {DType::f32, DType::f64}) {
+          CAPTURE(there);
+          CAPTURE(sample);
+          CAPTURE(numbers);
+          TileSpec spec = sparse_states(t, there, sample);
+          if (numbers)
+            for (const std::size_t d : {2, 5}) spec.inputs[d] = {t, {0, 0}};
+          const TileCode code = compile_tile(spec);
+          CHECK(code.actions.size() == 1);
+          CHECK(code.traces.size() == 1);
+          CHECK(code.by_rows);
+          t == DType::f32 ? check<float>(spec, 2, kRows * kColumns)
+                          : check<double>(spec, 2, kRows * kColumns);
+          spec.inputs[7] = {t, {0, 0}};  // the second df is a number that never changes
+          CHECK(compile_tile(spec).by_rows);
+          t == DType::f32 ? check<float>(spec, 2, kRows * kColumns)
+                          : check<double>(spec, 2, kRows * kColumns);
+          spec.inputs[9] = rows(t);  // another signal in every row
+          CHECK_FALSE(compile_tile(spec).by_rows);
+          CHECK(compile_tile(spec).traces.size() == 1);
+          if (t == DType::f32) check<float>(spec, 2, kRows * kColumns);
+        }
 }
 
 TEST_CASE("two states whose coefficients are numbers, or shared, are one action") {
@@ -244,8 +310,7 @@ TEST_CASE("two states whose coefficients are numbers, or shared, are one action"
         spec.steps[9].operands[1] = 8;
       const TileCode code = compile_tile(spec);
       REQUIRE(code.traces.size() == 1);
-      CHECK(code.actions.size() == 1);
-      CHECK((code.traces[0].paired != nullptr) == in_turn);
+      CHECK(code.actions.size() == (in_turn ? 3 : 1));
       check<float>(spec, 2, in_turn ? 1 : kRows * kColumns);
     }
 }
@@ -311,6 +376,22 @@ TEST_CASE("d and e of a trace may stand in either order") {
   std::swap(spec.steps[0].operands[0], spec.steps[0].operands[1]);
   CHECK(compile_tile(spec).by_rows);
   check<float>(spec, 1, 0);
+}
+
+TEST_CASE("a trace does not wait for its sum when its d is overwritten meanwhile") {
+  for (const DType t : {DType::f32, DType::f64}) {
+    TileSpec spec = one_state(t, false);  // then s (d f) into the memory of d
+    spec.inputs[1] = rows(t);
+    spec.inputs.push_back(rows(t));
+    spec.steps = {{MicroOp::mul, t, {1, 0}},  {MicroOp::mul, t, {3, 2}},
+                  {MicroOp::add, t, {7, 8}},  {MicroOp::mul, t, {1, 6}},
+                  {MicroOp::mul, t, {4, 10}}, {MicroOp::mul, t, {4, 7}},
+                  {MicroOp::add, t, {5, 12}}};
+    const Ints packed{kColumns, 1};
+    spec.outputs = {{9, packed, 0}, {11, packed, 1}, {13, packed, 5}};
+    CHECK(compile_tile(spec).traces.empty());
+    t == DType::f32 ? check<float>(spec, 1, 0) : check<double>(spec, 1, 0);
+  }
 }
 
 TEST_CASE("a trace that reads another one runs behind it") {

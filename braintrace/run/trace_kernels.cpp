@@ -27,21 +27,6 @@ const T* operand(const void* const* in, int i) {
 constexpr std::size_t kAheadBytes = 2048;
 HWY_INLINE void fetch_ahead(const void* e) { __builtin_prefetch(e, 1); }
 
-// u at position i.
-template <class T, TraceInput input>
-struct Added {
-  const T* df;
-  T x;
-  Added(const void* const* in, int at, int number)
-      : df(operand<T>(in, at)),
-        x(*operand<T>(in, input == TraceInput::product ? number : at)) {}
-  template <class D>
-  HWY_INLINE hn::Vec<D> operator()(D d, std::size_t i) const {
-    if constexpr (input == TraceInput::number) return hn::Set(d, x);
-    return hn::Mul(hn::LoadU(d, df + i), hn::Set(d, x));
-  }
-};
-
 // Vectors, then single elements; `kPairs`: in between pairs, for short rows.
 template <class T, bool kPairs = false, class F>
 HWY_INLINE void for_all(std::size_t n, const F& at) {
@@ -64,111 +49,159 @@ struct Numbers {
   }
 };
 
-// R rows of one state. Pointers are copied first: vector stores may alias anything.
-template <class T, TraceForm form, TraceInput input, int R>
-HWY_INLINE void one_state(const void* const* in, void* const* out, std::size_t n,
-                          const TraceRows& rows) {
-  constexpr bool product = input == TraceInput::product;
-  constexpr bool added = form == TraceForm::added, driven = form == TraceForm::driven;
-  const std::int64_t row = rows.elements;
-  const T *e = operand<T>(in, 0), *m = operand<T>(in, 1), *s = operand<T>(in, 4);
-  const T *df = operand<T>(in, product ? 2 : 1), *q = operand<T>(in, added ? 4 : 5);
-  const T* sum = operand<T>(in, driven                      ? 8
-                                : form == TraceForm::joined ? 7
-                                : added                     ? 5
-                                                            : 0);
-  const Numbers<T, R> x(operand<T>(in, product ? 3 : 2), rows.x);
-  const Numbers<T, R> y(operand<T>(in, added ? 0 : 6), rows.y);
-  const Numbers<T, R> drive(operand<T>(in, driven ? 7 : 0), rows.drive);
-  T *next = static_cast<T*>(out[0]), *total = static_cast<T*>(out[1]);
-  const T* ahead = rows.ahead == nullptr ? e + kAheadBytes / sizeof(T)
-                                         : static_cast<const T*>(rows.ahead);
-  const bool fixed_d = rows.fixed_d;
-  for_all<T, true>(n, [&](auto d, std::size_t i) {
-    const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
-    const auto d_e = fixed_d ? hn::Set(d, *m) : at(m);
-    const auto d_x = at(df), signal = at(s), other = at(q);
-    for (int r = 0; r < R; ++r) {
-      const std::int64_t below = r * row;
-      fetch_ahead(ahead + below + i);
-      auto t = hn::Mul(d_e, at(e + below));
-      if constexpr (driven) t = hn::Add(t, hn::Set(d, drive.at[r]));
-      auto u = hn::Set(d, x.at[r]);
-      if constexpr (product) u = hn::Mul(d_x, u);
-      auto earned = hn::Mul(signal, t);
-      if constexpr (!added) earned = hn::Add(earned, hn::Mul(other, hn::Set(d, y.at[r])));
-      if constexpr (form != TraceForm::single) earned = hn::Add(at(sum + below), earned);
-      hn::StoreU(hn::Add(u, t), d, next + below + i);
-      hn::StoreU(earned, d, total + below + i);
-    }
-  });
-}
-
-template <class T, TraceForm form, TraceInput input, int R>
-HWY_NOINLINE void several_rows(const void* const* in, void* const* out, std::size_t n,
-                               const TraceRows& rows) {
-  one_state<T, form, input, R>(in, out, n, rows);
-}
+// One state, as its rows come one after the other.
 template <class T, TraceForm form, TraceInput input>
-void one_row(const void* const* in, void* const* out, std::size_t n) {
-  several_rows<T, form, input, 1>(in, out, n, {});
-}
+struct OneState {
+  static constexpr bool product = input == TraceInput::product;
+  static constexpr bool added = form == TraceForm::added;
+  static constexpr bool driven = form == TraceForm::driven;
+  static constexpr int kSum = driven ? 8 : form == TraceForm::joined ? 7 : added ? 5 : 0;
+  const T *e, *m, *s, *df, *q, *sum, *x, *y, *drive, *ahead;
+  T *next, *total;
+  const TraceRows& rows;
 
-// All of two states but where the trace itself lies.
-template <class T, TraceInput first, TraceInput second>
-struct TwoStates {
-  const T* m[4];
-  Added<T, first> u1;
-  Added<T, second> u2;
-  const T *s1, *s2, *sum;
-  T* total;
-  TwoStates(const void* const* in, void* const* out)
-      : m{operand<T>(in, 2), operand<T>(in, 3), operand<T>(in, 4), operand<T>(in, 5)},
-        u1(in, 6, 8),
-        u2(in, 7, 8),
-        s1(operand<T>(in, 9)),
-        s2(operand<T>(in, 10)),
-        sum(operand<T>(in, 11)),
-        total(static_cast<T*>(out[2])) {}
+  OneState(const void* const* in, void* const* out, const TraceRows& r) : rows(r) {
+    const auto from = [&](int i) { return operand<T>(in, i); };
+    e = from(0), m = from(1), s = from(4);
+    df = from(product ? 2 : 1), q = from(added ? 4 : 5), sum = from(kSum);
+    x = from(product ? 3 : 2), y = from(added ? 0 : 6), drive = from(driven ? 7 : 0);
+    next = static_cast<T*>(out[0]), total = static_cast<T*>(out[1]);
+    ahead =
+        r.ahead == nullptr ? e + kAheadBytes / sizeof(T) : static_cast<const T*>(r.ahead);
+  }
 
-  // From the old to the new states; adds to the sum.
-  template <class D>
-  HWY_INLINE void step(D d, std::size_t i, hn::Vec<D>& e1, hn::Vec<D>& e2) const {
-    const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
-    const auto t1 = hn::Add(hn::Mul(at(m[0]), e1), hn::Mul(at(m[1]), e2));
-    const auto t2 = hn::Add(hn::Mul(at(m[2]), e1), hn::Mul(at(m[3]), e2));
-    const auto earned = hn::Add(hn::Mul(at(s1), t1), hn::Mul(at(s2), t2));
-    e1 = hn::Add(u1(d, i), t1);
-    e2 = hn::Add(u2(d, i), t2);
-    hn::StoreU(hn::Add(at(sum), earned), d, total + i);
+  // R rows, then to the row behind them.
+  template <int R>
+  HWY_INLINE void step(std::size_t n) {
+    const std::int64_t row = rows.elements;
+    const bool fixed_d = (rows.numbers >> 1 & 1U) != 0;
+    const bool fixed_df = product && (rows.numbers >> 2 & 1U) != 0;
+    const Numbers<T, R> x_(x, rows.x), y_(y, rows.y), drive_(drive, rows.drive);
+    const OneState c = *this;  // vector stores may alias the other one
+    for_all<T, true>(n, [&](auto d, std::size_t i) {
+      const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
+      const auto d_e = fixed_d ? hn::Set(d, *c.m) : at(c.m);
+      const auto d_x = fixed_df ? hn::Set(d, *c.df) : at(c.df);
+      const auto signal = at(c.s), other = at(c.q);
+      for (int r = 0; r < R; ++r) {
+        const std::int64_t below = r * row;
+        fetch_ahead(c.ahead + below + i);
+        auto t = hn::Mul(d_e, at(c.e + below));
+        if constexpr (driven) t = hn::Add(t, hn::Set(d, drive_.at[r]));
+        auto u = hn::Set(d, x_.at[r]);
+        if constexpr (product) u = hn::Mul(d_x, u);
+        auto earned = hn::Mul(signal, t);
+        if constexpr (!added)
+          earned = hn::Add(earned, hn::Mul(other, hn::Set(d, y_.at[r])));
+        if constexpr (form != TraceForm::single)
+          earned = hn::Add(at(c.sum + below), earned);
+        hn::StoreU(hn::Add(u, t), d, c.next + below + i);
+        hn::StoreU(earned, d, c.total + below + i);
+      }
+    });
+    e += R * row, sum += R * row, ahead += R * row;
+    next += R * row, total += R * row;
+    x += R * rows.x, y += R * rows.y, drive += R * rows.drive;
   }
 };
 
-template <class T, TraceInput first, TraceInput second>
-void two_states(const void* const* in, void* const* out, std::size_t n) {
-  const TwoStates<T, first, second> terms(in, out);
-  const T *from1 = operand<T>(in, 0), *from2 = operand<T>(in, 1);
-  T *to1 = static_cast<T*>(out[0]), *to2 = static_cast<T*>(out[1]);
-  for_all<T>(n, [&](auto d, std::size_t i) {
-    auto e1 = hn::LoadU(d, from1 + i), e2 = hn::LoadU(d, from2 + i);
-    terms.step(d, i, e1, e2);
-    hn::StoreU(e1, d, to1 + i);
-    hn::StoreU(e2, d, to2 + i);
-  });
+template <class T, TraceForm form, TraceInput input>
+HWY_NOINLINE void several_rows(const void* const* in, void* const* out, std::size_t n,
+                               const TraceRows& rows) {
+  OneState<T, form, input> t(in, out, rows);
+  std::int64_t left = rows.count;
+  for (; left >= kTraceRows; left -= kTraceRows) t.template step<kTraceRows>(n);
+  for (; left > 0; --left) t.template step<1>(n);
+}
+template <class T, TraceForm form, TraceInput input>
+void one_row(const void* const* in, void* const* out, std::size_t n) {
+  several_rows<T, form, input>(in, out, n, {});
 }
 
-template <TraceInput first, TraceInput second>
-void paired_states(const void* const* in, void* const* out, std::size_t n) {
-  const TwoStates<float, first, second> terms(in, out);
-  const float* from = operand<float>(in, 0);
-  auto* to = static_cast<float*>(out[0]);
-  for_all<float>(n, [&](auto d, std::size_t i) {
-    fetch_ahead(from + 2 * i + kAheadBytes / sizeof(float));
-    hn::Vec<decltype(d)> e1, e2;
-    hn::LoadInterleaved2(d, from + 2 * i, e1, e2);
-    terms.step(d, i, e1, e2);
-    hn::StoreInterleaved2(e1, e2, d, to + 2 * i);
-  });
+// Two states, as their rows come one after the other. `mixed`: a t has two terms;
+// `sample`: the sum is q y, not one so far.
+template <class T, bool mixed, bool sample>
+struct TwoStates {
+  const T *e1, *e2, *own1, *own2, *source1, *source2, *d12, *d21, *df1, *df2, *s1, *s2,
+      *q;
+  const T *x1, *x2, *y, *sum, *ahead1, *ahead2;
+  T *next1, *next2, *total;
+  const TraceRows& rows;
+  bool both1, both2;
+
+  TwoStates(const void* const* in, void* const* out, const TraceRows& r) : rows(r) {
+    const auto from = [&](int i) { return operand<T>(in, i); };
+    e1 = from(0), e2 = from(1), d12 = from(3), d21 = from(4);
+    const T *d11 = from(2), *d22 = from(5);
+    both1 = d11 && d12, both2 = d21 && d22;
+    // A state with one source: its coefficient and where that source is.
+    own1 = d11 ? d11 : d12, own2 = d22 ? d22 : d21;
+    source1 = d11 ? e1 : e2, source2 = d22 ? e2 : e1;
+    df1 = from(6), df2 = from(7), s1 = from(9), s2 = from(10);
+    x1 = r.inputs[0].number ? df1 : from(8), x2 = r.inputs[1].number ? df2 : from(8);
+    q = sample ? from(12) : s1, y = sample ? from(13) : x1, sum = sample ? e1 : from(11);
+    next1 = static_cast<T*>(out[0]), next2 = static_cast<T*>(out[1]);
+    total = static_cast<T*>(out[2]);
+    ahead1 = r.ahead ? static_cast<const T*>(r.ahead) : e1;
+    ahead2 = r.ahead_2 ? static_cast<const T*>(r.ahead_2) : e2;
+  }
+  // R rows, then to the row behind them.
+  template <int R>
+  HWY_INLINE void step(std::size_t n) {
+    const std::int64_t row = rows.elements;
+    const Numbers<T, R> x_1(x1, rows.inputs[0].step), x_2(x2, rows.inputs[1].step);
+    const Numbers<T, R> y_(y, rows.y);
+    const TwoStates c = *this;  // vector stores may alias the other one
+    const auto is_number = [&](int i) { return (rows.numbers >> i & 1U) != 0; };
+    const bool d_number1 = is_number(own1 == d12 ? 3 : 2), other_number1 = is_number(3);
+    const bool d_number2 = is_number(own2 == d21 ? 4 : 5), other_number2 = is_number(4);
+    const bool df_number1 = is_number(6), df_number2 = is_number(7);
+    const bool u_number1 = rows.inputs[0].number, u_number2 = rows.inputs[1].number;
+    for_all<T, true>(n, [&](auto d, std::size_t i) {
+      const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
+      const auto coefficient = [&](const T* p, bool number) {
+        return number ? hn::Set(d, *p) : at(p);
+      };
+      const auto one = hn::Set(d, T(1));
+      const auto c1 = coefficient(c.own1, d_number1);
+      const auto c2 = coefficient(c.own2, d_number2);
+      const auto other1 = mixed && c.both1 ? coefficient(c.d12, other_number1) : one;
+      const auto other2 = mixed && c.both2 ? coefficient(c.d21, other_number2) : one;
+      const auto f1 = u_number1 ? one : coefficient(c.df1, df_number1);
+      const auto f2 = u_number2 ? one : coefficient(c.df2, df_number2);
+      const auto signal1 = at(c.s1), signal2 = at(c.s2), fresh = sample ? at(c.q) : one;
+      for (int r = 0; r < R; ++r) {
+        const std::int64_t below = r * row;
+        fetch_ahead(c.ahead1 + below + i);
+        fetch_ahead(c.ahead2 + below + i);
+        auto t1 = hn::Mul(c1, at(c.source1 + below)),
+             t2 = hn::Mul(c2, at(c.source2 + below));
+        if (mixed && c.both1) t1 = hn::Add(t1, hn::Mul(other1, at(c.e2 + below)));
+        if (mixed && c.both2) t2 = hn::Add(hn::Mul(other2, at(c.e1 + below)), t2);
+        const auto u1 = hn::Mul(f1, hn::Set(d, x_1.at[r]));
+        const auto u2 = hn::Mul(f2, hn::Set(d, x_2.at[r]));
+        const auto earned = hn::Add(hn::Mul(signal1, t1), hn::Mul(signal2, t2));
+        const auto more =
+            sample ? hn::Mul(fresh, hn::Set(d, y_.at[r])) : at(c.sum + below);
+        hn::StoreU(hn::Add(u1, t1), d, c.next1 + below + i);
+        hn::StoreU(hn::Add(u2, t2), d, c.next2 + below + i);
+        hn::StoreU(hn::Add(more, earned), d, c.total + below + i);
+      }
+    });
+    e1 += R * row, e2 += R * row, source1 += R * row, source2 += R * row;
+    sum += R * row, ahead1 += R * row, ahead2 += R * row;
+    next1 += R * row, next2 += R * row, total += R * row;
+    x1 += R * rows.inputs[0].step, x2 += R * rows.inputs[1].step, y += R * rows.y;
+  }
+};
+
+template <class T, bool mixed, bool sample>
+HWY_NOINLINE void two_states(const void* const* in, void* const* out, std::size_t n,
+                             const TraceRows& rows) {
+  TwoStates<T, mixed, sample> t(in, out, rows);
+  std::int64_t left = rows.count;
+  for (; left >= kTraceRows; left -= kTraceRows) t.template step<kTraceRows>(n);
+  for (; left > 0; --left) t.template step<1>(n);
 }
 
 // Calls `f` with a type, a form and what is added as template arguments.
@@ -196,17 +229,6 @@ auto with_kind(const TraceKind& k, const F& f) {
                                : with_form<double>(k.form, k.input, f);
 }
 
-// Calls `f` with what is added to either state as template arguments.
-template <class F>
-TraceKernel with_inputs(TraceInputs i, const F& f) {
-  constexpr auto product = TraceInput::product, number = TraceInput::number;
-  if (i.first == product)
-    return i.second == product ? f.template operator()<product, product>()
-                               : f.template operator()<product, number>();
-  return i.second == product ? f.template operator()<number, product>()
-                             : f.template operator()<number, number>();
-}
-
 }  // namespace
 
 TraceKernel find_trace_kernel(const TraceKind& kind) {
@@ -214,20 +236,20 @@ TraceKernel find_trace_kernel(const TraceKind& kind) {
     return one_row<T, f, i>;
   });
 }
-TraceRowsKernel find_rows_kernel(const TraceKind& kind, int rows) {
-  return with_kind(kind, [&]<class T, TraceForm f, TraceInput i>() -> TraceRowsKernel {
-    return rows == 1 ? several_rows<T, f, i, 1> : several_rows<T, f, i, kTraceRows>;
+TraceRowsKernel find_rows_kernel(const TraceKind& kind) {
+  return with_kind(kind, []<class T, TraceForm f, TraceInput i>() -> TraceRowsKernel {
+    return several_rows<T, f, i>;
   });
 }
-TraceKernel find_two_state_kernel(DType dtype, TraceInputs inputs) {
-  return with_inputs(inputs, [&]<TraceInput a, TraceInput b>() -> TraceKernel {
-    return dtype == DType::f32 ? two_states<float, a, b> : two_states<double, a, b>;
-  });
+template <class T>
+TraceRowsKernel two_states_as(const TwoStatesKind& kind) {
+  if (kind.mixed)
+    return kind.sample ? two_states<T, true, true> : two_states<T, true, false>;
+  return kind.sample ? two_states<T, false, true> : two_states<T, false, false>;
 }
-TraceKernel find_paired_kernel(TraceInputs inputs) {
-  return with_inputs(inputs, []<TraceInput a, TraceInput b>() -> TraceKernel {
-    return paired_states<a, b>;
-  });
+TraceRowsKernel find_two_state_kernel(const TwoStatesKind& kind) {
+  return kind.dtype == DType::f32 ? two_states_as<float>(kind)
+                                  : two_states_as<double>(kind);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -240,22 +262,17 @@ namespace braintrace {
 HWY_EXPORT(find_trace_kernel);
 HWY_EXPORT(find_rows_kernel);
 HWY_EXPORT(find_two_state_kernel);
-HWY_EXPORT(find_paired_kernel);
 
 TraceKernel trace_kernel(const TraceKind& kind) {
   return HWY_DYNAMIC_DISPATCH(find_trace_kernel)(kind);
 }
 
-TraceRowsKernel trace_rows_kernel(const TraceKind& kind, int rows) {
-  return HWY_DYNAMIC_DISPATCH(find_rows_kernel)(kind, rows);
+TraceRowsKernel trace_rows_kernel(const TraceKind& kind) {
+  return HWY_DYNAMIC_DISPATCH(find_rows_kernel)(kind);
 }
 
-TraceKernel two_state_kernel(DType dtype, TraceInputs inputs) {
-  return HWY_DYNAMIC_DISPATCH(find_two_state_kernel)(dtype, inputs);
-}
-
-TraceKernel paired_trace_kernel(TraceInputs inputs) {
-  return HWY_DYNAMIC_DISPATCH(find_paired_kernel)(inputs);
+TraceRowsKernel two_state_kernel(const TwoStatesKind& kind) {
+  return HWY_DYNAMIC_DISPATCH(find_two_state_kernel)(kind);
 }
 
 }  // namespace braintrace

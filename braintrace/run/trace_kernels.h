@@ -17,15 +17,16 @@ namespace braintrace {
 //            sum' = sum + (s t + q y)                  e, d, df, x, s, q, y, r, sum
 //   results: e', sum'; r and y are numbers. A single sample has no sum so far.
 // Two states:  t_i = d_i1 e_1 + d_i2 e_2,  e_i' = t_i + u_i,
-//              sum' = sum + (s_1 t_1 + s_2 t_2).
-//   operands: e_1, e_2, d_11, d_12, d_21, d_22, df_1, df_2, x, s_1, s_2, sum
-//   results: e_1', e_2', sum'
+//              sum' = sum + (s_1 t_1 + s_2 t_2 + q y).
+//   operands: e_1, e_2, d_11, d_12, d_21, d_22, df_1, df_2, x, s_1, s_2, sum, q, y
+//   results: e_1', e_2', sum'. Terms whose d, q or sum is null are left out; each t has a
+//   d, and there is either a sum or q y.
 // u is df x with one number x, or one number (at df; x is not read). Every operation is
 // rounded by itself. Results may be operands.
 using TraceKernel = void (*)(const void* const* operands, void* const* results,
                              std::size_t n);
 
-inline constexpr int kTraceOperands = 12, kTraceResults = 3;
+inline constexpr int kTraceOperands = 14, kTraceResults = 3;
 
 enum class TraceInput { product, number };               // what u is
 enum class TraceForm { added, single, joined, driven };  // of one state
@@ -36,24 +37,30 @@ struct TraceKind {
 };
 
 TraceKernel trace_kernel(const TraceKind& kind);
-// u_1, then u_2.
-struct TraceInputs {
-  TraceInput first, second;
-};
-TraceKernel two_state_kernel(DType dtype, TraceInputs inputs);
-// Two f32 states that lie in turn: e_1 and e_1' point to both, e_2 and e_2' are not read.
-TraceKernel paired_trace_kernel(TraceInputs inputs);
 
-// Several rows of one state, whose d, df, s and q are the same and read once for all.
-// Elements from row to row: of e, sum and the results alike; of the numbers x, y and r.
+// Rows of a trace, whose d, df, s and q are the same and read once for several of them.
+// Elements from row to row: of states, sum and results alike; of the numbers.
 struct TraceRows {
+  std::int64_t count = 1;
   std::int64_t elements = 0, x = 0, y = 0, drive = 0;
-  bool fixed_d = false;         // d is one number
+  unsigned numbers = 0;         // bit i: operand i, a d or df, is one number
   const void* ahead = nullptr;  // rows of e that come next and are fetched early
+  // Of two states: is u_i one number, and how far is it from row to row?
+  struct {
+    bool number = false;
+    std::int64_t step = 0;
+  } inputs[2] = {};
+  const void* ahead_2 = nullptr;
 };
 using TraceRowsKernel = void (*)(const void* const* operands, void* const* results,
                                  std::size_t n, const TraceRows& rows);
-inline constexpr int kTraceRows = 4;
-TraceRowsKernel trace_rows_kernel(const TraceKind& kind, int rows);  // kTraceRows or 1
+inline constexpr int kTraceRows = 4;  // at once
+TraceRowsKernel trace_rows_kernel(const TraceKind& kind);
+struct TwoStatesKind {
+  DType dtype;
+  bool mixed;   // a t has both its d
+  bool sample;  // q y, and no sum so far; else the other way round
+};
+TraceRowsKernel two_state_kernel(const TwoStatesKind& kind);
 
 }  // namespace braintrace

@@ -151,38 +151,27 @@ TracePacking::TracePacking(const CompiledRule& rule, std::optional<std::int64_t>
   }
 }
 
-TracePacking TracePacking::apart(CompiledRule& rule, std::optional<std::int64_t> lanes) {
+TracePacking TracePacking::apart(const CompiledRule& rule,
+                                 std::optional<std::int64_t> lanes) {
   return compact(rule, lanes, std::numeric_limits<std::int64_t>::max());
 }
 
-TracePacking TracePacking::compact(CompiledRule& rule, std::optional<std::int64_t> lanes,
+TracePacking TracePacking::compact(const CompiledRule& rule,
+                                   std::optional<std::int64_t> lanes,
                                    std::int64_t min_bytes) {
   TracePacking packing(rule, lanes);
   std::set<std::size_t> large;
   for (std::size_t i = 0; i < packing.traces_.size(); ++i)
     if (may_repeat(rule.traces()[i]) && bytes_of(packing.traces_[i]) >= min_bytes)
       large.insert(i);
-  const auto use_patterns = [&](bool use, const std::set<std::int64_t>& except) {
-    for (std::size_t i : large)
-      if (!except.contains(rule.traces()[i].group))
-        rule.context().use_pattern(rule.traces()[i].group, use);
-  };
-  use_patterns(true, {});
   const std::vector<Roll::Place> places =
       large.empty() ? std::vector<Roll::Place>{} : Roll(rule, large).places();
   packing.stored_.clear();
-  std::set<std::int64_t> groups;  // with a state that repeats
   for (std::size_t i = 0; i < packing.traces_.size(); ++i) {
     const Type& type = packing.traces_[i];
-    std::int64_t size = 0;
-    for (Stored& s :
-         stored_states(i, rule.traces()[i], type, lanes.has_value(), places)) {
-      size += s.type.size();
+    for (Stored& s : stored_states(i, rule.traces()[i], type, lanes.has_value(), places))
       packing.stored_.push_back(std::move(s));
-    }
-    if (size < type.size()) groups.insert(rule.traces()[i].group);
   }
-  use_patterns(false, groups);
   packing.plain_ = std::all_of(packing.stored_.begin(), packing.stored_.end(),
                                [](const Stored& s) { return s.states.empty(); });
   return packing;

@@ -13,10 +13,9 @@ class TracePacking {
   // Each trace as the rule has it.
   TracePacking(const CompiledRule& rule, std::optional<std::int64_t> lanes);
   // States of a trace one after the other.
-  static TracePacking apart(CompiledRule& rule, std::optional<std::int64_t> lanes);
-  // The same, with repeating states of traces of at least `min_bytes` stored once. The
-  // rule then leaves out zeros of their D.
-  static TracePacking compact(CompiledRule& rule, std::optional<std::int64_t> lanes,
+  static TracePacking apart(const CompiledRule& rule, std::optional<std::int64_t> lanes);
+  // The same, with repeating states of traces of at least `min_bytes` stored once.
+  static TracePacking compact(const CompiledRule& rule, std::optional<std::int64_t> lanes,
                               std::int64_t min_bytes);
 
   bool is_plain() const { return plain_; }
