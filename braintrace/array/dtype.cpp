@@ -12,17 +12,14 @@ namespace {
 struct Entry {
   DType dtype;
   std::string_view name;
-  std::size_t bytes;
 };
-constexpr std::array<Entry, 5> kTable = {{{DType::boolean, "bool", 1},
-                                          {DType::i32, "i32", 4},
-                                          {DType::bf16, "bf16", 2},
-                                          {DType::f32, "f32", 4},
-                                          {DType::f64, "f64", 8}}};
+constexpr std::array<Entry, 5> kTable = {{{DType::boolean, "bool"},
+                                          {DType::i32, "i32"},
+                                          {DType::bf16, "bf16"},
+                                          {DType::f32, "f32"},
+                                          {DType::f64, "f64"}}};
 
 }  // namespace
-
-std::size_t size_of(DType d) { return kTable[static_cast<std::size_t>(d)].bytes; }
 
 std::string_view to_string(DType d) { return kTable[static_cast<std::size_t>(d)].name; }
 

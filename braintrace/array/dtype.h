@@ -10,7 +10,10 @@ namespace braintrace {
 
 enum class DType : std::uint8_t { boolean, i32, bf16, f32, f64 };
 
-std::size_t size_of(DType d);
+// Asked at every step, so there is no call.
+constexpr std::size_t size_of(DType d) {
+  return d == DType::boolean ? 1 : d == DType::bf16 ? 2 : d == DType::f64 ? 8 : 4;
+}
 std::string_view to_string(DType d);
 std::optional<DType> dtype_from_string(std::string_view name);
 

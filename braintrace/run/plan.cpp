@@ -81,6 +81,7 @@ struct Plan::State {
   std::vector<Array> spare_outputs;  // for outputs that the caller still holds
 
   State(const Graph& g, const PlanOptions& options);
+  void check_inputs(std::span<const Array> inputs) const;
   void bind_inputs(std::span<const Array* const> inputs);
   void bind_outputs(std::span<const Array* const> inputs, std::vector<Array>& outputs);
   void take_output(std::span<const Array* const> inputs, std::size_t o, Array& out);
@@ -113,17 +114,23 @@ Plan::State::State(const Graph& g, const PlanOptions& options)
   }
 }
 
-void Plan::State::bind_inputs(std::span<const Array* const> inputs) {
+void Plan::State::check_inputs(std::span<const Array> inputs) const {
   BT_REQUIRE(inputs.size() == graph.inputs().size(),
              fmt::format("Plan::run: the program has {} inputs, got {}",
                          graph.inputs().size(), inputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Type& want = graph.type(graph.inputs()[i]);
-    const Array* from = inputs[i];
-    BT_REQUIRE_KIND(from->dtype() == want.dtype && from->shape() == want.shape,
+    BT_REQUIRE_KIND(inputs[i].dtype() == want.dtype && inputs[i].shape() == want.shape,
                     ErrorKind::type,
                     fmt::format("Plan::run: input {} must be {}, got {}", i,
-                                to_string(want), to_string(type_of(*from))));
+                                to_string(want), to_string(type_of(inputs[i]))));
+  }
+}
+
+void Plan::State::bind_inputs(std::span<const Array* const> inputs) {
+  BT_INVARIANT(inputs.size() == graph.inputs().size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Array* from = inputs[i];
     if (!from->is_contiguous()) from = &(packed_inputs[i] = from->contiguous());
     frame.base[static_cast<std::size_t>(input_buffers[i])] =
         static_cast<std::byte*>(const_cast<void*>(from->raw()));
@@ -138,19 +145,21 @@ void Plan::State::take_output(std::span<const Array* const> inputs, std::size_t 
     return a.dtype() == t.dtype && a.shape() == t.shape && a.is_contiguous();
   };
   const int i = paired_input[o];
+  bool usable = fits(out);
   if (i >= 0) {
     const Array& in = *inputs[static_cast<std::size_t>(i)];
-    const bool same = out.raw() == in.raw() && fits(out);
+    const bool same = usable && out.raw() == in.raw();
     const bool alone = in.use_count() == (same ? 2 : 1);
     if (program.in_place_of[o] == i && alone && in.is_contiguous()) {
-      out = in;
+      if (!same) out = in;
       return;
     }
-    if (same) std::swap(out, spare_outputs[o]);
+    if (same) std::swap(out, spare_outputs[o]), usable = fits(out);
   }
   // Who lets go of one result only when he has the next gets two of them in turn.
-  if (i < 0 && fits(out) && !out.is_unique()) std::swap(out, spare_outputs[o]);
-  if (!fits(out) || !out.is_unique()) out = Array::uninitialized(t.dtype, t.shape);
+  if (i < 0 && usable && !out.is_unique())
+    std::swap(out, spare_outputs[o]), usable = fits(out);
+  if (!usable || !out.is_unique()) out = Array::uninitialized(t.dtype, t.shape);
 }
 
 void Plan::State::bind_outputs(std::span<const Array* const> inputs,
@@ -172,6 +181,7 @@ Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 
 void Plan::run(std::span<const Array> inputs, std::vector<Array>& outputs) {
+  state_->check_inputs(inputs);
   std::vector<const Array*>& places = state_->places;
   places.resize(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) places[i] = &inputs[i];

@@ -36,7 +36,7 @@ class Executable {
   std::vector<Array> own, outputs;
   // UserError, naming `caller`, when an input has a wrong type.
   void check(std::string_view caller) const;
-  void run();
+  void run();  // behind check
 
   // Outputs of the last run under names.
   double loss() const;  // summed over a window
