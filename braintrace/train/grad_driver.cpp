@@ -175,10 +175,11 @@ void GradDriver::run(const Fetch& fetch, GradResult& result) {
 // Windows give the numbers of single steps; a multi-step rule would become another one,
 // so there they must be asked for.
 bool GradDriver::use_windows() const {
-  if (chunk_ > 1 || learner_.options.vmap || options_.window == 1) return false;
+  if (chunk_ > 1) return false;
+  if (learner_.is_bptt()) return true;  // step by step it would be another rule
+  if (learner_.options.vmap || options_.window == 1) return false;
   if (learner_.algorithm.config.learning_signal() == LearningSignal::modulatory)
     return false;
-  if (learner_.is_bptt()) return true;
   if (learner_.algorithm.vjp_method == VjpMethod::multi_step) return options_.window > 1;
   const bool given = !learner_.rule_inputs.empty();  // one value for every step
   return !given && length_ > 1;

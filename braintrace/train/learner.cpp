@@ -26,6 +26,9 @@ Learner::Learner(Module& model, const Algorithm& algorithm,
   BT_REQUIRE_KIND(!options.vmap || options.learning.history == History::direct,
                   ErrorKind::not_supported,
                   "compile: history = deep needs windows, and there are none under vmap");
+  BT_REQUIRE_KIND(!options.vmap || !impl_->is_bptt(), ErrorKind::not_supported,
+                  "compile: BPTT goes back through whole sequences, and there are only "
+                  "single steps under vmap; batch_size without vmap takes batches");
   impl_->compile(examples);
   if (options.verbose > 0)
     show_graph(options.verbose, options.out ? options.out : &std::cout);

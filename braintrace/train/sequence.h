@@ -27,11 +27,12 @@ struct GradOptions {
   // One factor per step for its loss; states and traces move on regardless.
   std::optional<Array> mask = {};
   // k >= 2: the function gets k steps at once, calls learner(MultiStepData{x}) and
-  // returns k losses. Needs vjp_method multi-step.
+  // returns k losses. Needs vjp_method multi-step; BPTT goes back to the chunk's first
+  // step.
   std::optional<std::int64_t> chunk_size = {};
   // Steps that run as one program, with the same numbers as step by step (multi-step
-  // rules: as windows of that many steps; BPTT: the whole sequence). 0: chosen from
-  // window_bytes (steps_per_window); 1: step by step.
+  // rules: as windows of that many steps). 0: chosen from window_bytes
+  // (steps_per_window); 1: step by step. BPTT: always the whole sequence.
   std::int64_t window = 0;
   std::int64_t window_bytes = std::int64_t{64} << 20;
   // False: the sequence ends with this call. Its own windows still hand traces on; the

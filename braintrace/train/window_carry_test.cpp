@@ -103,6 +103,14 @@ TEST_CASE("history crosses the windows of a sequence that ends with them") {
       }
 }
 
+TEST_CASE("BPTT goes back through the whole sequence, whatever the window") {
+  const GradResult whole = Twin(BPTT{}).grad(2, {});
+  for (const std::int64_t window : {1, 2, 7}) {
+    CAPTURE(window);
+    check_close(Twin(BPTT{}).grad(2, {.window = window}), whole);
+  }
+}
+
 TEST_CASE("history crosses windows whose length is chosen") {
   Twin ends(D_RTRL{}), goes_on(D_RTRL{});
   const std::int64_t steps = 150;
