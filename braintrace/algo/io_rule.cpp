@@ -21,12 +21,12 @@ std::vector<Value> added(const std::vector<Value>& a, const std::vector<Value>& 
   return out;
 }
 
-// A weight without data may be shared along leading axes.
+// The op stands on the group's positions, one by one in their order. A weight without
+// data may be shared along leading axes.
 bool fits_factors(const RelationWriter& r) {
   const Shape &y = r.y_type().shape, &v = r.group().varshape();
-  if (y == v) return true;
-  return !r.x_type() && y.size() < v.size() &&
-         std::equal(y.rbegin(), y.rend(), v.rbegin());
+  if (r.x_type()) return num_elements(y) == num_elements(v);
+  return y.size() <= v.size() && std::equal(y.rbegin(), y.rend(), v.rbegin());
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ IoRule::IoRule(const RuleContext& context, const std::vector<std::size_t>& relat
     BT_REQUIRE(
         fits_factors(w),
         fmt::format("{}: the output of {} for {} has shape {}, but hidden group {} "
-                    "has {}; two factors need one shape",
+                    "has {}; two factors need the same positions",
                     context.algorithm().name, w.relation().primitive,
                     to_slashes(w.relation().path()), to_string(w.y_type().shape), g.index,
                     to_string(g.varshape())));

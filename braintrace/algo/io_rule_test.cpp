@@ -283,23 +283,30 @@ TEST_CASE("relations that read one value share its filter") {
   CHECK(learner.get_etrace_of(path_from_slashes("w")).size() == 2);
 }
 
-TEST_CASE("an output shaped unlike its group has no second factor") {
-  const auto model = [] {
-    auto m = std::make_unique<MicroModel>([](MicroModel& s, Value x) {
-      s.set("h", 0.5 * s.h() + reshape(matmul(x, s.w()), {2, 3}));
-      return s.h();
+TEST_CASE("an output of another shape on the positions of its group has both factors") {
+  const auto grads = [](const Shape& state, const Algorithm& rule, std::int64_t window) {
+    MicroModel m([&](MicroModel& s, Value x) {
+      s.set("h", 0.5 * s.h() + tanh(reshape(matmul(x, s.w()), state)));
+      return reshape(s.h(), {6});
     });
-    m->hidden("h", {2, 3}).param("w", {4, 6});
-    return m;
+    m.hidden("h", state).param("w", {4, 6});
+    Learner learner = compile(m, rule, zeros({4}), {.seed = 5, .dtype = DType::f64});
+    CHECK(learner.graph().verdicts.at(0).verdict == Verdict::direct);
+    const auto loss = [&](const Value& x, const Value& y) { return mse(learner(x), y); };
+    return learner
+        .etrace_grad(numbers({5, 4}, 1), numbers({5, 6}, 2), loss, {.window = window})
+        .grads;
   };
-  const auto refused = model();
-  CHECK_THROWS_WITH_AS(compile(*refused, pp_prop{.decay_or_rank = 0.9}, ones({4})),
-                       doctest::Contains("the output of etp_mv for w has shape [6], but "
-                                         "hidden group 0 has [2,3]"),
-                       UserError);
-  const auto hybrid = model();
-  const Learner learner = compile(*hybrid, Hybrid{.decay_or_rank = 0.9}, ones({4}));
-  CHECK(learner.etraces().at(0).slot.kind == "bwg");
+  for (const Algorithm& rule :
+       {Algorithm(pp_prop{.decay_or_rank = 0.9}), Algorithm(OSTLFeedforward{}),
+        Algorithm(Hybrid{.decay_or_rank = 0.9})})
+    for (const Shape& shape : {Shape{2, 3}, Shape{6, 1}, Shape{3, 1, 2}})
+      for (const std::int64_t window : {1, 0}) {
+        CAPTURE(rule.name);
+        CAPTURE(window);
+        for (const auto& [leaf, g] : grads({6}, rule, 1))
+          check_close(leaf, grads(shape, rule, window).at(leaf), g, tol::f64);
+      }
 }
 
 namespace {

@@ -299,7 +299,8 @@ bool stores_per_param(const ETraceGraph& graph, const HiddenParamOpRelation& rel
     const HiddenGroup& g = graph.hidden_groups[static_cast<std::size_t>(i)];
     for (std::int64_t slot = 0; slot < op.num_slots(); ++slot)
       entries += op.trace(slot, g, g.num_state()).size();
-    if (op.y_shape() != g.varshape()) return true;  // no place for the second factor
+    if (num_elements(op.y_shape()) != num_elements(g.varshape()))
+      return true;  // no place for the second factor
     factors += num_elements(group_shape(g));
   }
   return factors > entries;

@@ -7,6 +7,15 @@
 #include "braintrace/etrace/live_values.h"
 
 namespace braintrace {
+namespace {
+
+// Axes of size 1 hold no positions: a convolution without a batch loses one behind it.
+Shape without_units(Shape s) {
+  std::erase(s, 1);
+  return s;
+}
+
+}  // namespace
 
 ReachFinder::ReachFinder(const ModuleInfo& info, const std::vector<HiddenGroup>& groups,
                          const CompileOptions& options)
@@ -105,7 +114,8 @@ bool ReachFinder::fits(std::size_t node, const Alignment& a, const HiddenVar& h)
   const Shape y = info_.program().type(n.outputs[0]).shape;
   if (!stands_on(a, info_.program().type(h.out).shape, y)) return false;
   if (n.op->etp->x < 0) return broadcasts_to(y, h.varshape);
-  return a.flat ? num_elements(y) == num_elements(h.varshape) : y == h.varshape;
+  return a.flat ? num_elements(y) == num_elements(h.varshape)
+                : without_units(y) == without_units(h.varshape);
 }
 
 Reach ReachFinder::reach_by_position(std::size_t node) const {
