@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "braintrace/ir/builder.h"
+#include "braintrace/ops/ops.h"
 #include "braintrace/ops/registry.h"
 #include "braintrace/passes/dce.h"
 #include "braintrace/testing/pass_check.h"
@@ -266,6 +268,18 @@ TEST_CASE("sums inside loops are contracted") {
           %4:f64[4,2] = add %0 %3
           out %4}, length=7, num_carry=1, num_consts=0, reverse=false} %0 %1 %2
       out %3)"));
+}
+
+// Looking through the whole chain from each of its values would take minutes.
+TEST_CASE("chains of tens of thousands of sums and products are read in parts") {
+  for (const bool product : {false, true}) {
+    const auto builder = Builder::create();
+    const Value x = builder->input({DType::f64, {3}});
+    Value sum = x;
+    for (int i = 0; i < 30000; ++i) sum = product ? sum * x : sum + x;
+    const Graph g = builder->finish(std::vector{sum});
+    CHECK(contract_sums(g).nodes().size() == g.nodes().size());
+  }
 }
 
 }  // namespace contract_sums_test

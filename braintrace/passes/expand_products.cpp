@@ -7,7 +7,10 @@
 namespace braintrace {
 namespace {
 
+// Longer chains of sums or products are read in parts: every value in them is asked, and
+// looking through all of the chain each time would take the square of its length.
 constexpr std::size_t kMaxTerms = 16;
+constexpr int kMaxDepth = 16;
 
 class Expander {
  public:
@@ -25,6 +28,18 @@ class Expander {
   }
 
  private:
+  // While it lives, one sum or product further down.
+  class Deeper {
+   public:
+    explicit Deeper(int& depth) : depth_(depth) { ++depth_; }
+    ~Deeper() { --depth_; }
+    Deeper(const Deeper&) = delete;
+    Deeper& operator=(const Deeper&) = delete;
+
+   private:
+    int& depth_;
+  };
+
   std::int64_t label(std::int64_t size) {
     sizes_.push_back(size);
     return static_cast<std::int64_t>(sizes_.size()) - 1;
@@ -56,6 +71,8 @@ class Expander {
       return scaled(terms_of(n->inputs[0], labels, true), -1);
     const bool minus = is_micro(l, MicroOp::sub);
     if (!minus && !is_micro(l, MicroOp::add)) return {product_of(v, labels, sole)};
+    if (depth_ == kMaxDepth) return {Term{.factors = {{v, labels}}}};
+    const Deeper below(depth_);
     std::vector<Term> left = terms_of(n->inputs[0], labels, true);
     const std::vector<Term> right = terms_of(n->inputs[1], labels, true);
     if (left.size() + right.size() > kMaxTerms) return {Term{.factors = {{v, labels}}}};
@@ -114,7 +131,9 @@ class Expander {
       t.factors.push_back({v, labels});
     } else if (const auto axes = view_axes(g_, *n)) {
       multiply(t, n->inputs[0], behind_view(*axes, labels), mine);
-    } else if ((mine || is_whole(v)) && is_micro(g_.lowering(*n), MicroOp::mul)) {
+    } else if ((mine || is_whole(v)) && is_micro(g_.lowering(*n), MicroOp::mul) &&
+               depth_ < kMaxDepth) {
+      const Deeper below(depth_);
       multiply(t, n->inputs[0], labels, true);
       multiply(t, n->inputs[1], labels, true);
     } else if (const auto* gemm = plain_gemm(g_, *n); mine && gemm && may_split(v)) {
@@ -183,6 +202,7 @@ class Expander {
   ValueId root_;
   std::int64_t whole_ = 0;  // size of an operand that is being split
   Shape sizes_;
+  int depth_ = 0;
 };
 
 }  // namespace
