@@ -5,11 +5,13 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braintrace/base/divide.h"
 #include "braintrace/run/ftz.h"
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/train/gradients.h"
+#include "braintrace/train/optimizer_program.h"
 
 namespace braintrace {
 namespace {
@@ -197,6 +199,51 @@ void check_pair(const Array& w, const std::string& path, const Array& g) {
                          to_string(w.shape()), to_string(g.shape())));
 }
 
+constexpr const char* name_of(const SGD&) { return "SGD"; }
+constexpr const char* name_of(const Adam&) { return "Adam"; }
+constexpr const char* name_of(const AdamW&) { return "AdamW"; }
+constexpr const char* name_of(const RMSprop&) { return "RMSprop"; }
+constexpr const char* name_of(const Lion&) { return "Lion"; }
+
+// "SGD", "Adam(m,v)": rules of one text can go on from each other's state.
+std::string text_of(const UpdateRule& rule) {
+  const std::vector<std::string> moments = moment_names(rule);
+  const char* name = std::visit([](const auto& r) { return name_of(r); }, rule);
+  return moments.empty() ? name : fmt::format("{}({})", name, fmt::join(moments, ","));
+}
+
+constexpr std::string_view kRuleKey = "rule/";
+
+// States written before they named their rule pass when they have its moments.
+void require_rule(const UpdateRule& rule, const StateDict& state) {
+  const std::string own = text_of(rule);
+  for (const auto& [key, a] : state)
+    BT_REQUIRE(
+        !key.starts_with(kRuleKey) || key.substr(kRuleKey.size()) == own,
+        fmt::format("Optimizer::load_state_dict: the state was written by {}, this "
+                    "optimiser is {}",
+                    key.substr(kRuleKey.size()), own));
+}
+
+// Needs: every moment of the rule for each path, and no other.
+void require_moments(const UpdateRule& rule,
+                     const std::map<std::string, StateDict>& moments) {
+  const std::vector<std::string> own = moment_names(rule);
+  for (const auto& [name, by_path] : moments) {
+    BT_REQUIRE(std::find(own.begin(), own.end(), name) != own.end(),
+               fmt::format("Optimizer::load_state_dict: '{}/{}' is no moment of {}", name,
+                           by_path.begin()->first, text_of(rule)));
+    for (const std::string& other : own)
+      for (const auto& [path, a] : by_path) {
+        const auto it = moments.find(other);
+        BT_REQUIRE(it != moments.end() && it->second.contains(path),
+                   fmt::format("Optimizer::load_state_dict: {} needs '{}/{}', which is "
+                               "missing",
+                               text_of(rule), other, path));
+      }
+  }
+}
+
 std::int64_t count_from(const StateDict& state, const char* key) {
   const auto it = state.find(key);
   BT_REQUIRE(it != state.end() && it->second.size() == 1 && it->second.at(0) >= 0,
@@ -298,6 +345,7 @@ void Optimizer::update(const StateDict& grads) {
 
 StateDict Optimizer::state_dict() const {
   StateDict out;
+  out.emplace(std::string(kRuleKey) + text_of(rule_), scalar(1));
   out.emplace("updates", scalar(static_cast<double>(num_updates_), DType::f64));
   out.emplace("schedule", scalar(static_cast<double>(schedule_count_), DType::f64));
   for (const auto& [name, by_path] : moments_)
@@ -306,17 +354,19 @@ StateDict Optimizer::state_dict() const {
 }
 
 void Optimizer::load_state_dict(const StateDict& state) {
+  require_rule(rule_, state);
   const std::int64_t updates = count_from(state, "updates");
   const std::int64_t scheduled = count_from(state, "schedule");
   std::map<std::string, StateDict> moments;
   for (const auto& [key, a] : state) {
-    if (key == "updates" || key == "schedule") continue;
+    if (key == "updates" || key == "schedule" || key.starts_with(kRuleKey)) continue;
     const std::size_t slash = key.find('/');
     BT_REQUIRE(
         slash != std::string::npos && is_float(a.dtype()),
         fmt::format("Optimizer::load_state_dict: '{}' is no moment of a parameter", key));
     moments[key.substr(0, slash)].emplace(key.substr(slash + 1), a);
   }
+  require_moments(rule_, moments);
   num_updates_ = updates;
   schedule_count_ = scheduled;
   moments_ = std::move(moments);

@@ -95,9 +95,12 @@ class Optimizer {
   void advance_schedule() { ++schedule_count_; }
   std::int64_t num_updates() const { return num_updates_; }
 
-  // Counts and moments as named arrays: "updates", "schedule", "m/<path>", ...
+  // The rule with its moments, counts and moments as named arrays: "rule/Adam(m,v)",
+  // "updates", "schedule", "m/<path>", ...
   StateDict state_dict() const;
-  void load_state_dict(const StateDict& state);  // all or nothing
+  // All or nothing. UserError, naming both, for the state of another rule; another
+  // learning rate is no other rule.
+  void load_state_dict(const StateDict& state);
 
  private:
   UpdateRule rule_;

@@ -196,6 +196,50 @@ TEST_CASE("saved optimiser state resumes exactly") {
   }
 }
 
+TEST_CASE("state of another rule is refused by both names and changes nothing") {
+  const std::pair<const char*, UpdateRule> rules[] = {
+      {"SGD", SGD{}},          {"SGD(m)", SGD{.momentum = 0.9}},
+      {"Adam(m,v)", Adam{}},   {"Adam(m,v,v_max)", Adam{.amsgrad = true}},
+      {"AdamW(m,v)", AdamW{}}, {"RMSprop(v)", RMSprop{}},
+      {"Lion(m)", Lion{}}};
+  for (const auto& [from, writer] : rules)
+    for (const auto& [to, reader] : rules) {
+      Optimizer written(writer), given(reader);
+      written.update(one(1), one(0.5));
+      if (from == to) {
+        CHECK_NOTHROW(given.load_state_dict(written.state_dict()));
+        continue;
+      }
+      const std::string message = fmt::format(
+          "Optimizer::load_state_dict: the state was written by {}, this "
+          "optimiser is {}",
+          from, to);
+      CHECK_THROWS_WITH_AS(given.load_state_dict(written.state_dict()), message.c_str(),
+                           UserError);
+      CHECK(given.num_updates() == 0);
+    }
+}
+
+TEST_CASE("another learning rate takes the state of the rule") {
+  Optimizer written(Adam{.lr = 0.1}), given(Adam{.lr = 0.2});
+  written.update(one(1), one(0.5));
+  given.load_state_dict(written.state_dict());
+  CHECK(given.num_updates() == 1);
+  CHECK(given.learning_rate() == 0.2);
+}
+
+TEST_CASE("state that does not name its rule must have the moments of it") {
+  Optimizer adam(Adam{});
+  adam.update(one(1), one(0.5));
+  StateDict state = adam.state_dict();
+  state.erase("rule/Adam(m,v)");
+  CHECK_NOTHROW(Optimizer(AdamW{}).load_state_dict(state));
+  CHECK_THROWS_WITH_AS(Optimizer(SGD{}).load_state_dict(state),
+                       doctest::Contains("is no moment of SGD"), UserError);
+  CHECK_THROWS_WITH_AS(Optimizer(Adam{.amsgrad = true}).load_state_dict(state),
+                       doctest::Contains("Adam(m,v,v_max) needs 'v_max/"), UserError);
+}
+
 TEST_CASE("learning rates follow their schedule, by update or by hand") {
   Optimizer opt(SGD{}, {.schedule = schedule::step(1, 2, 0.5)});
   for (const double rate : {1.0, 1.0, 0.5, 0.5, 0.25}) {
@@ -256,7 +300,7 @@ TEST_CASE("a bad gradient changes nothing") {
   CHECK_THROWS_WITH_AS(opt.update(w, {{"a", ones({2})}, {"b", ones({3})}}),
                        "Optimizer::update: 'b' is [2], its gradient [3]", UserError);
   CHECK(opt.num_updates() == 0);
-  CHECK(opt.state_dict().size() == 2);
+  CHECK(opt.state_dict().size() == 3);
   CHECK_THROWS_WITH_AS(opt.load_state_dict({{"updates", scalar(1)}}),
                        "Optimizer::load_state_dict: 'schedule' must be one count >= 0",
                        UserError);
