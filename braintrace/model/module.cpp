@@ -29,6 +29,24 @@ void walk(const Module& m, const Path& prefix, std::set<const void*>& seen,
   }
 }
 
+std::string leaf_name(const NamedState& n, std::size_t leaf) {
+  const std::string& key = n.state->spec(leaf).key;
+  return to_slashes(key.empty() ? n.path : n.path.child(key));
+}
+
+// Gradients and files know leaves by slash path; ('1',) and (1,), ('a/b',) and ('a', 'b')
+// have the same one.
+void require_distinct_names(const std::vector<NamedState>& states) {
+  std::set<std::string> names;
+  for (const NamedState& n : states)
+    for (std::size_t i = 0; i < n.state->num_leaves(); ++i) {
+      const auto [name, is_new] = names.insert(leaf_name(n, i));
+      BT_REQUIRE(is_new,
+                 fmt::format("model: two states are called '{}'; rename one, such as {}",
+                             *name, to_string(n.path)));
+    }
+}
+
 struct Leaf {
   State* state;
   std::size_t index;
@@ -36,10 +54,8 @@ struct Leaf {
 std::map<std::string, Leaf> leaves_by_path(const Module& m) {
   std::map<std::string, Leaf> out;
   for (const NamedState& n : collect_states(m)) {
-    for (std::size_t i = 0; i < n.state->num_leaves(); ++i) {
-      const std::string& key = n.state->spec(i).key;
-      out.emplace(to_slashes(key.empty() ? n.path : n.path.child(key)), Leaf{n.state, i});
-    }
+    for (std::size_t i = 0; i < n.state->num_leaves(); ++i)
+      out.emplace(leaf_name(n, i), Leaf{n.state, i});
   }
   return out;
 }
@@ -112,6 +128,7 @@ std::vector<NamedState> collect_states(const Module& m) {
   std::vector<NamedState> out;
   std::set<const void*> seen;
   walk(m, {}, seen, out);
+  require_distinct_names(out);
   return out;
 }
 
