@@ -4,6 +4,7 @@
 #include "made.h"
 #include "reader.h"
 
+#include "braintrace/ops/ops.h"
 #include "braintrace/train/csv.h"
 #include "braintrace/train/events.h"
 #include "braintrace/train/npz.h"
@@ -34,6 +35,29 @@ Task read_task(const std::string& name, Reader& r) {
     o.task.seed = static_cast<std::uint64_t>(seed);
     return make(o);
   });
+}
+
+// Samples between two looks for Ctrl-C.
+constexpr std::int64_t kSamplesAtOnce = 1024;
+
+TaskBatch samples_of(const Task& task, Split split, std::int64_t first,
+                     std::int64_t count) {
+  Values inputs, targets;
+  TaskBatch b;
+  std::int64_t done = 0;
+  do {
+    {
+      py::gil_scoped_release release;
+      const std::int64_t left = count - done;
+      b = task.batch(split, first + done, std::min(left, kSamplesAtOnce));
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (count <= kSamplesAtOnce) return b;
+    inputs.push_back(b.inputs);
+    targets.push_back(b.targets);
+    done += kSamplesAtOnce;
+  } while (done < count);
+  return {concat(inputs, 1).array(), concat(targets, 1).array(), b.mask};
 }
 
 void def_task(py::module_& m) {
@@ -67,8 +91,7 @@ void def_task(py::module_& m) {
       .def(
           "batch",
           [](const PyTask& t, std::int64_t count, std::int64_t first, bool test) {
-            py::gil_scoped_release release;
-            return t.batch(test ? Split::test : Split::train, first, count);
+            return samples_of(t, test ? Split::test : Split::train, first, count);
           },
           "count"_a, "first"_a = 0, "test"_a = false, "Samples first, first + 1, ...")
       .def(
@@ -102,26 +125,28 @@ void def_tasks(py::module_& m) {
 }
 
 void def_table_readers(py::module_& data) {
-  data.def("read_npy", &read_npy, "path"_a,
-           "The array of a NumPy file.\n\n"
-           ">>> import numpy\n"
-           ">>> import os, tempfile\n"
-           ">>> file = os.path.join(tempfile.mkdtemp(), 'a.npy')\n"
-           ">>> numpy.save(file, numpy.ones(2, 'f4'))\n"
-           ">>> bt.data.read_npy(file).tolist()\n[1.0, 1.0]");
-  data.def("read_npz", &read_npz, "path"_a,
-           "The arrays of a NumPy archive by name.\n\n"
-           ">>> import numpy\n"
-           ">>> import os, tempfile\n"
-           ">>> file = os.path.join(tempfile.mkdtemp(), 'a.npz')\n"
-           ">>> numpy.savez(file, x=numpy.ones(2, 'f4'))\n"
-           ">>> bt.data.read_npz(file)['x'].tolist()\n[1.0, 1.0]");
+  data.def(
+      "read_npy", [](const FileName& path) { return read_npy(path.bytes); }, "path"_a,
+      "The array of a NumPy file.\n\n"
+      ">>> import numpy\n"
+      ">>> import os, tempfile\n"
+      ">>> file = os.path.join(tempfile.mkdtemp(), 'a.npy')\n"
+      ">>> numpy.save(file, numpy.ones(2, 'f4'))\n"
+      ">>> bt.data.read_npy(file).tolist()\n[1.0, 1.0]");
+  data.def(
+      "read_npz", [](const FileName& path) { return read_npz(path.bytes); }, "path"_a,
+      "The arrays of a NumPy archive by name.\n\n"
+      ">>> import numpy\n"
+      ">>> import os, tempfile\n"
+      ">>> file = os.path.join(tempfile.mkdtemp(), 'a.npz')\n"
+      ">>> numpy.savez(file, x=numpy.ones(2, 'f4'))\n"
+      ">>> bt.data.read_npz(file)['x'].tolist()\n[1.0, 1.0]");
   data.def(
       "read_csv",
-      [](const std::string& path, const std::string& separator,
+      [](const FileName& path, const std::string& separator,
          const std::optional<bool>& header, const std::optional<double>& missing) {
         BT_REQUIRE(separator.size() == 1, "read_csv: separator must be one character");
-        const CsvTable t = read_csv(path, {separator[0], header, missing});
+        const CsvTable t = read_csv(path.bytes, {separator[0], header, missing});
         return py::make_tuple(t.header, t.values);
       },
       "path"_a, "separator"_a = ",", "header"_a = py::none(), "missing"_a = py::none(),
@@ -138,9 +163,9 @@ void def_event_readers(py::module_& data) {
                               const char* bytes) {
     data.def(
         name,
-        [read](const std::string& path, std::int64_t steps, std::int64_t step_us,
+        [read](const FileName& path, std::int64_t steps, std::int64_t step_us,
                std::int64_t start_us, std::int32_t shrink) {
-          return count_frames(read(path), {steps, step_us, start_us, shrink});
+          return count_frames(read(path.bytes), {steps, step_us, start_us, shrink});
         },
         "path"_a, "steps"_a = 100, "step_us"_a = 1000, "start_us"_a = 0, "shrink"_a = 1,
         fmt::format("Events per step, pixel and polarity (off, on).\n\n"
@@ -163,10 +188,10 @@ void def_spike_readers(py::module_& data) {
            "\n\n>>> bt.data.has_hdf5() in (True, False)\nTrue");
   data.def(
       "read_spike_trains",
-      [](const std::string& path, std::int64_t first, std::int64_t limit,
-         std::int64_t steps, std::int64_t units, double step) {
+      [](const FileName& path, std::int64_t first, std::int64_t limit, std::int64_t steps,
+         std::int64_t units, double step) {
         py::list out;
-        for (const SpikeTrain& t : read_spike_trains(path, first, limit))
+        for (const SpikeTrain& t : read_spike_trains(path.bytes, first, limit))
           out.append(py::make_tuple(bin_spikes(t, {steps, units, step}), t.label));
         return out;
       },

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Library errors as Python exceptions: one class per ErrorKind, defined in _errors.py.
+#include <cstring>
+
 #include "bindings.h"
 
 #include "braintrace/base/error.h"
@@ -27,7 +29,11 @@ const char* class_name(ErrorKind kind) {
 
 void raise(const char* name, const char* message) {
   const py::object type = py::module_::import("braintrace_cpp._errors").attr(name);
-  PyErr_SetString(type.ptr(), message);
+  // Names of files may be no UTF-8.
+  const auto size = static_cast<py::ssize_t>(std::strlen(message));
+  const auto text = py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(message, size, "backslashreplace"));
+  PyErr_SetObject(type.ptr(), text.ptr());
 }
 
 // pybind11's text speaks of C++ types and compiler flags.

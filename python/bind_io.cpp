@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/algo/memory_plan.h"
+#include "braintrace/io/atomic_file.h"
 #include "braintrace/io/checkpoint.h"
 
 namespace braintrace::python {
@@ -47,14 +48,24 @@ void def_checkpoint(py::module_& m) {
           "A copy with other JSON texts.")
       .def(
           "save",
-          [](const Checkpoint& c, const std::string& path) { save_checkpoint(path, c); },
+          [](const Checkpoint& c, const FileName& path) {
+            save_checkpoint(path.bytes, c);
+          },
           "path"_a, "Written beside the file and renamed: old or new, never half of it.");
-  m.def("load_checkpoint", &load_checkpoint, "path"_a,
-        "A stored checkpoint; UserError unless every byte is as it was written.\n\n"
-        ">>> import os, tempfile\n"
-        ">>> file = os.path.join(tempfile.mkdtemp(), 'run.safetensors')\n"
-        ">>> bt.Checkpoint(weights={'w': bt.ones(2)}, step=3).save(file)\n"
-        ">>> bt.load_checkpoint(file).step\n3");
+  m.def(
+      "_write_file",
+      [](const FileName& path, const std::string& text) {
+        write_file_atomically(path.bytes, text);
+      },
+      "path"_a, "text"_a);
+  m.def(
+      "load_checkpoint", [](const FileName& path) { return load_checkpoint(path.bytes); },
+      "path"_a,
+      "A stored checkpoint; UserError unless every byte is as it was written.\n\n"
+      ">>> import os, tempfile\n"
+      ">>> file = os.path.join(tempfile.mkdtemp(), 'run.safetensors')\n"
+      ">>> bt.Checkpoint(weights={'w': bt.ones(2)}, step=3).save(file)\n"
+      ">>> bt.load_checkpoint(file).step\n3");
 }
 
 void def_memory_plan(py::module_& m) {

@@ -334,6 +334,16 @@ bool type_caster<Size>::load(handle h, bool) {
   return s.has_value();
 }
 
+bool type_caster<FileName>::load(handle h, bool) {
+  PyObject* bytes = nullptr;
+  if (PyUnicode_FSConverter(h.ptr(), &bytes) == 0) {
+    PyErr_Clear();  // the caller says what is taken
+    return false;
+  }
+  value.bytes = reinterpret_steal<py::bytes>(bytes);
+  return true;
+}
+
 bool type_caster<Path>::load(handle h, bool) {
   value.keys.clear();
   if (PyUnicode_Check(h.ptr())) {

@@ -7,6 +7,7 @@
 //   Size           an int or a sequence of ints
 //   Path           a tuple of names and list positions
 //   DType          'f32', 'float32', numpy.float32, ...
+//   FileName       a str, bytes or os.PathLike without a zero byte
 #include <optional>
 
 #include "bindings.h"
@@ -19,6 +20,10 @@ namespace braintrace::python {
 struct Size {
   Shape dims;
   operator const Shape&() const { return dims; }  // NOLINT
+};
+
+struct FileName {
+  std::string bytes;  // as the system takes it
 };
 
 DType default_float();
@@ -81,6 +86,12 @@ struct type_caster<braintrace::Path> {
   PYBIND11_TYPE_CASTER(braintrace::Path, const_name("tuple"));
   bool load(handle h, bool);
   static handle cast(const braintrace::Path& p, return_value_policy, handle);
+};
+
+template <>
+struct type_caster<braintrace::python::FileName> {
+  PYBIND11_TYPE_CASTER(braintrace::python::FileName, const_name("braintrace::FileName"));
+  bool load(handle h, bool);
 };
 
 // Arg has no empty value, so it is held in an optional.

@@ -106,7 +106,8 @@ def _refusal(text, args, kwargs):
     if "(): incompatible " not in text:
         return text if "; got (" in text else f"{text}; got ({', '.join(given)})"
     name = text.split("(): incompatible ", 1)[0]
-    takes = [re.sub(r"braintrace_cpp\.(_core\.)?|<object object at [^>]*>", "", t).split(" -> ")[0]
+    noise = r"braintrace(_cpp\.(_core\.)?|::)|<object object at [^>]*>"
+    takes = [re.sub(noise, "", t).split(" -> ")[0]
              for t in re.findall(r"^    \d+\. (.*)$", text, re.M)]
     if name == "__init__":  # "Value(data: object, ...)"; args are without the new object
         name = takes[0].split("(")[0].split(".")[-1]

@@ -326,12 +326,12 @@ class ETraceAlgorithm:
             weights=weights, states={k: v for k, v in values.items() if k not in weights},
             traces={t["name"]: t["value"] for t in self.etraces()},
             optimizer=optimizer.state_dict() if optimizer else {}, step=step, model=model,
-            config=json.dumps(config)).save(str(path))
+            config=json.dumps(config)).save(path)
 
     def load(self, path, optimizer=None):
         """Goes on where `save` was called, bit for bit. Returns the step. A file that does not fit
         changes nothing."""
-        learner, stored = self._compiled(), _core.load_checkpoint(str(path))
+        learner, stored = self._compiled(), _core.load_checkpoint(path)
         learner.restore(stored, optimizer)
         return stored.step
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole training runs, predictors of DNI, and learners as headers."""
 import json
-from pathlib import Path
 
 from . import _core
 from ._compile import _resolve
@@ -95,11 +94,11 @@ class TrainingRun:
 
     def save(self, path):
         """The checkpoint as a file: the old or the new one, never half of it."""
-        self.checkpoint().save(str(path))
+        self.checkpoint().save(path)
 
     def load(self, path):
         """Goes on where `save` was called, bit for bit. Returns the batches done."""
-        self.restore(_core.load_checkpoint(str(path)))
+        self.restore(_core.load_checkpoint(path))
         return self.updates
 
     def report(self, path=None, *, title=None, certificate=True):
@@ -108,7 +107,7 @@ class TrainingRun:
         name = title or f"{type(self.model).__name__} on {self.task.name}"
         text = self._run.page(name, certificate)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            _core._write_file(path, text)
         return text
 
 
@@ -134,7 +133,7 @@ def export_learner(learner, step_fn, *examples, out=None, name="learner", argume
                                  list(results), learning_rate, optimizer, language,
                                  *examples)
     if out is not None:
-        Path(out).write_text(text, encoding="utf-8")
+        _core._write_file(out, text)
     return text
 
 
