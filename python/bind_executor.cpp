@@ -88,13 +88,23 @@ class PyExecutor {
   PyExecutor(const py::object& model, const VjpExecutorOptions& options)
       : model_(module_of(model)), executor_(*model_, options) {}
 
-  void compile(const py::args& args) { executor_.compile_graph(arguments(args)); }
+  void compile(const py::args& args) {
+    const std::vector<StepArgument> in = arguments(args);
+    if (!executor_.is_compiled()) compiled_for_ = types_of(in);
+    BT_REQUIRE_KIND(compiled_for_ == types_of(in), ErrorKind::runtime,
+                    fmt::format("compile_graph: compiled already, for inputs {}, got {}; "
+                                "make another executor",
+                                compiled_for_, types_of(in)));
+    executor_.compile_graph(in);
+  }
   ETraceVjpGraphExecutor& executor() { return executor_; }
   const ETraceVjpGraphExecutor& executor() const { return executor_; }
 
   py::tuple solve(const py::args& args, const py::object& stepper,
                   const py::object& etrace, bool wants_residual) {
+    require_same_states(*model_, "solve_h2w_h2h_jacobian");
     const std::vector<StepArgument> in = arguments(args);
+    if (!executor_.is_compiled()) compiled_for_ = types_of(in);
     const TraceStepper step = stepper_of(stepper);
     std::vector<Array> start = to_list(etrace);
     StepSolution s;
@@ -137,8 +147,17 @@ class PyExecutor {
     return out;
   }
 
+  static std::string types_of(const std::vector<StepArgument>& args) {
+    std::string out;
+    for (const StepArgument& a : args)
+      out += (out.empty() ? "" : ", ") + to_string(type_of(a.value)) +
+             (a.multi_step ? " over time" : "");
+    return "(" + out + ")";
+  }
+
   std::shared_ptr<Module> model_;
   ETraceVjpGraphExecutor executor_;
+  std::string compiled_for_;
 };
 
 VjpExecutorOptions executor_options(const std::string& vjp_method, bool mixing,

@@ -85,8 +85,10 @@ void init_initializers(py::module_& m) {
       .def(
           "__call__",
           [](const NamedInitializer& i, const Array& key, const Size& shape,
-             const DType& dtype) { return i.f(key_from_array(key), shape, dtype); },
-          "key"_a, "shape"_a, "dtype"_a = DType::f32)
+             const std::optional<DType>& dtype) {
+            return i.f(key_from_array(key), shape, dtype.value_or(default_float()));
+          },
+          "key"_a, "shape"_a, "dtype"_a = py::none())
       .def_property_readonly("_made",
                              [](const NamedInitializer& i) { return i.made.parts(); })
       .def("__repr__", [](const NamedInitializer& i) { return i.made.text(); });

@@ -2,6 +2,7 @@
 // The compiled learner. The public class is written in Python on top (_learner.py).
 #include "convert.h"
 #include "etrace_options.h"
+#include "named_option.h"
 #include "py_learner.h"
 #include "quick_methods.h"
 #include "value_object.h"
@@ -24,6 +25,7 @@ struct PyLoss {
 
 std::shared_ptr<PyLoss> trace_loss(PyLearner& l, const py::function& f,
                                    const py::args& examples, bool has_aux) {
+  l.check_model("trace_loss");
   std::vector<Value> leaves;
   Tree args = flatten(examples, leaves);
   Tree aux;
@@ -182,9 +184,11 @@ void def_traces(py::class_<PyLearner>& c) {
           [](const PyLearner& l) { return l.learner().rule().synthesizer; })
       .def("restore",
            [](PyLearner& l, const Checkpoint& c, Optimizer* optimizer) {
+             l.check_model("load");
              if (optimizer) return restore(l.learner(), *optimizer, c);
              restore(l.learner(), c);
            })
+      .def("check_model", &PyLearner::check_model)
       .def("last_plan", [](const PyLearner& l) { return l.learner().last_plan(); })
       .def("set_counters",
            [](PyLearner& l, std::int64_t calls, std::int64_t steps) {
@@ -211,22 +215,24 @@ LearnerOptions learner_options(const py::dict& given) {
     const auto value = py::reinterpret_borrow<py::object>(item);
     if (name == "compat") continue;
     if (name == "batch_size")
-      o.batch_size = value.cast<std::optional<std::int64_t>>();
+      o.batch_size =
+          option_as<std::optional<std::int64_t>>("compile", name, an_integer, value);
     else if (name == "seed")
-      o.seed = value.cast<std::optional<std::uint64_t>>();
+      o.seed = option_as<std::optional<std::uint64_t>>("compile", name, a_seed, value);
     else if (name == "dtype")
       o.dtype = value.cast<std::optional<DType>>();
     else if (name == "vmap")
       o.vmap = value.cast<bool>();
     else if (name == "threads")
-      o.threads = value.cast<int>();
+      o.threads = option_as<int>("compile", name, an_integer, value);
     else if (name == "profile")
       o.profile = value.cast<bool>();
     else if (name == "check_finite")
       o.learning.check_finite = value.cast<bool>();
     else if (name == "executor")
-      o.executor = value.cast<std::string>() == "interpreter" ? ExecutorKind::interpreter
-                                                              : ExecutorKind::plan;
+      o.executor = option_as<std::string>("compile", name, a_name, value) == "interpreter"
+                       ? ExecutorKind::interpreter
+                       : ExecutorKind::plan;
     else if (set_compile_option(o.graph, name, value))
       continue;
     else if (!py::isinstance<py::str>(value) ||
@@ -234,6 +240,11 @@ LearnerOptions learner_options(const py::dict& given) {
       throw UserError(ErrorKind::type, fmt::format("compile: no option '{}'", name));
   }
   return o;
+}
+
+LearnerOptions with_default_dtype(LearnerOptions options, const Module& m) {
+  if (!options.dtype) options.dtype = dtype_before_parameters(m);
+  return options;
 }
 
 std::vector<std::string> learner_option_names() {

@@ -5,6 +5,7 @@
 #include "py_module.h"
 #include <fmt/format.h>
 
+#include "braintrace/model/full_state_dict.h"
 #include "braintrace/model/step_model.h"
 #include "braintrace/nn/neuron.h"
 #include "braintrace/nn/synapse.h"
@@ -151,10 +152,12 @@ void def_class(py::module_& m) {
           "Values by slash path.")
       .def(
           "load_state_dict",
-          [](const py::object& o, const StateDict& values) {
-            load_state_dict(*module_of(o), values);
+          [](const py::object& o, const StateDict& values, bool strict) {
+            (strict ? load_full_state_dict : load_state_dict)(*module_of(o), values);
           },
-          py::arg("values"))
+          py::arg("values"), py::arg("strict") = true,
+          "Stores values by slash path, all or none. UserError when one is missing; with "
+          "strict=False states without a value keep theirs.")
       .def("__eq__",
            [](const py::object& a, const py::object& b) {
              return a.is(b) || (is_module(b) && identity(a) != nullptr &&
@@ -190,7 +193,9 @@ void init_module(py::module_& m) {
       "init_all_states",
       [](const py::object& model, const std::optional<std::int64_t>& batch_size,
          const std::optional<std::uint64_t>& seed, const std::optional<DType>& dtype) {
-        init_all_states(*module_of(model), {batch_size, seed, dtype});
+        const auto m = module_of(model);
+        init_all_states(*m,
+                        {batch_size, seed, dtype ? dtype : dtype_before_parameters(*m)});
         return model;
       },
       py::arg("model"), py::arg("batch_size") = py::none(), py::arg("seed") = py::none(),

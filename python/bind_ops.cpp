@@ -144,14 +144,18 @@ void def_random(py::module_& m) {
         ">>> bt.random_fold_in(bt.random_key(0), 1).shape\n(2,)");
   m.def(
       "random_normal",
-      [](Arg key, const Size& s, DType d) { return random_normal(key, s, d); },
-      py::arg("key"), py::arg("shape"), py::arg("dtype") = DType::f32,
+      [](Arg key, const Size& s, const std::optional<DType>& d) {
+        return random_normal(key, s, d.value_or(default_float()));
+      },
+      py::arg("key"), py::arg("shape"), py::arg("dtype") = py::none(),
       "Standard normal numbers, a pure function of the key.\n\n"
       ">>> bt.random_normal(bt.random_key(0), 3).shape\n(3,)");
   m.def(
       "random_uniform",
-      [](Arg key, const Size& s, DType d) { return random_uniform(key, s, d); },
-      py::arg("key"), py::arg("shape"), py::arg("dtype") = DType::f32,
+      [](Arg key, const Size& s, const std::optional<DType>& d) {
+        return random_uniform(key, s, d.value_or(default_float()));
+      },
+      py::arg("key"), py::arg("shape"), py::arg("dtype") = py::none(),
       "Uniform numbers in [0, 1).\n\n"
       ">>> bt.random_uniform(bt.random_key(0), (2, 3)).shape\n(2, 3)");
   m.def(

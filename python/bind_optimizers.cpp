@@ -114,15 +114,25 @@ py::object update_model_or_values(Optimizer& o, const py::object& target,
   return py::none();
 }
 
-void attach(Optimizer& o, const py::object& target) {
+// The model, kept alive as it is now: the optimiser refers to its states.
+Module& kept_by(const py::object& optimizer, py::handle model) {
+  auto* m = new std::shared_ptr<Module>(module_of(model));
+  const py::capsule held(m, [](void* p) { delete static_cast<decltype(m)>(p); });
+  py::detail::keep_alive_impl(optimizer, held);
+  return **m;
+}
+
+void attach(const py::object& self, const py::object& target) {
+  auto& o = self.cast<Optimizer&>();
   if (is_module(target) || !py::hasattr(target, "_learner"))
-    return o.attach(*module_of(target));
+    return o.attach(kept_by(self, target));
   const py::object compiled = target.attr("_learner");
   BT_REQUIRE_KIND(!compiled.is_none(), ErrorKind::runtime,
                   "Optimizer.attach: the learner is not compiled yet; call "
                   "compile_graph(*example_inputs) first");
   auto& learner = compiled.cast<PyLearner&>();
-  o.attach(*module_of(learner.model()), learner.learner().threads());
+  learner.check_model("Optimizer.attach");
+  o.attach(kept_by(self, learner.model()), learner.learner().threads());
 }
 
 }  // namespace

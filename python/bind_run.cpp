@@ -42,7 +42,7 @@ class PyRun {
     TrainingOptions o{.batch = batch,
                       .update = update_at_from_string(update),
                       .optimizer = optimizer.options(),
-                      .learner = learner_options(options)};
+                      .learner = with_default_dtype(learner_options(options), *model_)};
     run_ = std::make_shared<TrainingRun>(task, *model_, algorithm, optimizer.rule(), o);
   }
 
@@ -52,16 +52,19 @@ class PyRun {
   }
   std::shared_ptr<RunLog> log() const { return {run_, &run_->log()}; }
   std::shared_ptr<Optimizer> optimizer() const { return {run_, &run_->optimizer()}; }
+  void check_model(const char* who) { require_same_states(*model_, who); }
   TrainingRun& run() { return *run_; }
   const TrainingRun& run() const { return *run_; }
 
   double update() {
+    check_model("TrainingRun.update");
     py::gil_scoped_release release;
     const auto mine = run_->learner().claim("TrainingRun.update");
     return run_->update();
   }
 
   py::tuple gradient(const TaskBatch& b) {
+    check_model("TrainingRun.gradient");
     GradResult r;
     {
       py::gil_scoped_release release;
@@ -73,6 +76,7 @@ class PyRun {
 
   bool train(TrainingLength length, const py::object& on_update,
              const py::object& on_evaluation, const py::object& progress) {
+    check_model("TrainingRun.train");
     const auto watch = progress_of(progress, run_->updates());
     const auto note = keep(on_update), note_evaluation = keep(on_evaluation);
     length.on_update = [&](std::int64_t done, const RunLog&) {
@@ -93,6 +97,7 @@ class PyRun {
   }
 
   CertificateData certificate(std::int64_t window) {
+    check_model("TrainingRun.certificate");
     py::gil_scoped_release release;
     const auto mine = run_->learner().claim("TrainingRun.certificate");
     return run_->certificate(window);
@@ -223,6 +228,8 @@ void def_evaluate(py::module_& m) {
 
 TrainingLength length_of(std::int64_t updates, std::int64_t evaluate_every,
                          std::int64_t samples, std::int64_t raster_units) {
+  BT_REQUIRE(updates >= 0,
+             fmt::format("TrainingRun.train: updates must be >= 0, got {}", updates));
   TrainingLength l{.updates = updates, .evaluate_every = evaluate_every};
   l.evaluation.samples = samples;
   l.evaluation.raster_units = raster_units;
@@ -253,8 +260,13 @@ void init_run(py::module_& m) {
            })
       .def("certificate", &PyRun::certificate)
       .def("page", &PyRun::page)
-      .def("checkpoint", [](const PyRun& r) { return r.run().checkpoint(); })
+      .def("checkpoint",
+           [](PyRun& r) {
+             r.check_model("TrainingRun.checkpoint");
+             return r.run().checkpoint();
+           })
       .def("restore", [](PyRun& r, const Checkpoint& c, const std::string& log) {
+        r.check_model("TrainingRun.restore");
         r.run().restore(c);
         r.run().log() = log.empty() ? RunLog{} : run_log_from_json(log);
       });

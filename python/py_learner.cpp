@@ -2,6 +2,8 @@
 #include "py_learner.h"
 
 #include "convert.h"
+#include "named_option.h"
+#include "py_source.h"
 #include "value_object.h"
 #include <fmt/format.h>
 #include <pybind11/numpy.h>
@@ -35,13 +37,22 @@ GradOptions grad_options(const py::dict& d) {
   const auto get = [&](const char* name) { return py::object(d[name]); };
   if (!get("mask").is_none()) o.mask = to_array(get("mask"));
   if (!get("modulators").is_none()) o.modulators = to_array(get("modulators"));
+  const auto integer = [&](const char* name) {
+    return option_as<std::int64_t>("etrace_grad", name, an_integer, get(name));
+  };
+  const auto text = [&](const char* name) {
+    return option_as<std::string>("etrace_grad", name, a_name, get(name));
+  };
   o.chunk_size = get("chunk_size").cast<std::optional<std::int64_t>>();
-  o.window = get("window").cast<std::int64_t>();
-  o.window_bytes = get("window_bytes").cast<std::int64_t>();
+  o.window = integer("window");
+  o.window_bytes = integer("window_bytes");
+  BT_REQUIRE(
+      o.window_bytes >= 0,
+      fmt::format("etrace_grad: window_bytes must be >= 0, got {}", o.window_bytes));
   o.carry_traces = get("carry_traces").cast<bool>();
   o.weights = get("weights").cast<std::vector<std::string>>();
-  o.reduction = reduction_of(get("reduction").cast<std::string>());
-  o.loss_output = loss_output_of(get("loss_output").cast<std::string>());
+  o.reduction = reduction_of(text("reduction"));
+  o.loss_output = loss_output_of(text("loss_output"));
   o.progress = progress_of(get("progress"));
   if (const py::object sink = get("loss_sink"); !sink.is_none()) {
     const auto held = keep(sink);
@@ -56,34 +67,6 @@ GradOptions grad_options(const py::dict& d) {
 std::vector<Value> values_of(const std::vector<Array>& arrays) {
   return {arrays.begin(), arrays.end()};
 }
-
-// Asks a Python function for the arguments of a step. All steps must have one structure.
-class PySource {
- public:
-  PySource(const char* who, py::function at) : who_(who), at_(std::move(at)) {}
-
-  std::vector<Array> operator()(std::int64_t t) {
-    py::gil_scoped_acquire gil;
-    const py::object given = at_(t);
-    std::vector<Value> leaves;
-    Tree tree =
-        flatten(py::isinstance<py::tuple>(given) ? given : py::make_tuple(given), leaves);
-    if (!known_) args_ = tree;
-    BT_REQUIRE(same_structure(args_, tree),
-               fmt::format("{}: the arguments of step {} are not built as those of the "
-                           "first step",
-                           who_, t));
-    known_ = true;
-    return arrays_of(leaves);
-  }
-  const Tree& args() const { return args_; }
-
- private:
-  const char* who_;
-  py::function at_;
-  Tree args_;
-  bool known_ = false;
-};
 
 py::tuple result_of(const GradResult& r, const Tree& aux) {
   py::object more = py::none();
@@ -101,6 +84,10 @@ std::function<bool(std::int64_t, std::int64_t)> progress_of(py::handle watcher,
     return [signals](std::int64_t, std::int64_t) { return (*signals)(), true; };
   const auto held = keep(py::reinterpret_borrow<py::object>(watcher));
   const bool is_bar = py::hasattr(watcher, "update");
+  BT_REQUIRE_KIND(is_bar || PyCallable_Check(watcher.ptr()) != 0, ErrorKind::type,
+                  fmt::format("progress must be a function (done, total) or have "
+                              "update(n), got {}",
+                              py::repr(watcher).cast<std::string>()));
   auto last = std::make_shared<std::int64_t>(first);
   return [=](std::int64_t done, std::int64_t total) {
     py::gil_scoped_acquire gil;
@@ -123,16 +110,31 @@ void SignalCheck::operator()() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
+namespace {
+
+// The loss a function of Python returned.
+Value loss_value(py::handle h) {
+  const bool is_pair = py::isinstance<py::tuple>(h) || py::isinstance<py::list>(h);
+  BT_REQUIRE_KIND(!h.is_none() && !is_pair, ErrorKind::type,
+                  fmt::format("the loss function must return a scalar, got {}{}",
+                              py::type::of(h).attr("__name__").cast<std::string>(),
+                              is_pair ? "; for (loss, aux) give has_aux=True" : ""));
+  return to_value(h);
+}
+
+}  // namespace
+
 TracedFn traced_function(const py::object& f, const Tree& args, bool has_aux, Tree& aux) {
   return [&f, &args, has_aux, &aux](const Values& in) {
     py::gil_scoped_acquire gil;
     const py::object out = f(*py::tuple(unflatten(args, in)));
-    if (!has_aux) return LossResult{to_value(out), {}};
-    const auto pair = py::reinterpret_borrow<py::sequence>(out);
-    if (!py::isinstance<py::sequence>(out) || pair.size() != 2)
+    if (!has_aux) return LossResult{loss_value(out), {}};
+    const bool is_pair = py::isinstance<py::tuple>(out) || py::isinstance<py::list>(out);
+    if (!is_pair || py::len(out) != 2)
       throw UserError(ErrorKind::type,
-                      "with has_aux=True the function must return (loss, aux)");
-    LossResult r{to_value(pair[0]), {}};
+                      "with has_aux=True the loss function must return (loss, aux)");
+    const auto pair = py::reinterpret_borrow<py::sequence>(out);
+    LossResult r{loss_value(py::object(pair[0])), {}};
     aux = flatten(py::object(pair[1]), r.results);
     return r;
   };
@@ -159,7 +161,8 @@ PyLearner::PyLearner(const py::object& model, const Algorithm& algorithm,
                      const py::args& examples, const LearnerOptions& options)
     : model_object_(model),
       model_(module_of(model)),
-      learner_(compile_model(*model_, algorithm, examples, options)) {}
+      learner_(compile_model(*model_, algorithm, examples,
+                             with_default_dtype(options, *model_))) {}
 
 PyLearner::PyLearner(py::object model, std::shared_ptr<Module> module,
                      std::shared_ptr<Learner> learner)
@@ -168,12 +171,14 @@ PyLearner::PyLearner(py::object model, std::shared_ptr<Module> module,
       learner_(std::move(learner)) {}
 
 py::object PyLearner::call_modulated(const py::object& modulator, const py::args& args) {
+  check_model("update");
   std::vector<Value> in;
   flatten(args, in);
   return restore_outputs(*model_, learner_->update(in, to_value(modulator)));
 }
 
 py::tuple PyLearner::modulated_grad(const py::object& modulator, const py::args& args) {
+  check_model("modulated_grad");
   const std::vector<Array> arrays = step_arrays(args);
   const Array m = to_array(modulator);
   StepGradient g;
@@ -200,6 +205,7 @@ py::object PyLearner::call(const py::tuple& args) {
   const bool recording = RecordingScope::innermost() != nullptr;
   if (!recording && std::all_of(args.begin(), args.end(), is_concrete_array))
     return step(args);
+  check_model("learner");
   std::vector<Value> in;
   flatten(args, in);
   if (recording || std::any_of(in.begin(), in.end(), is_symbolic))
@@ -210,6 +216,7 @@ py::object PyLearner::call(const py::tuple& args) {
 template <class F>
 void PyLearner::run_step(const char* caller, StepRoom& room, const py::tuple& args,
                          const F& run) {
+  check_model(caller);
   {
     const auto mine = learner_->claim(caller);
     if (room.take(args)) {
@@ -243,6 +250,7 @@ StepGradient PyLearner::step_grad(LossHandle& loss, double weight,
 }
 
 py::object PyLearner::call_window(const py::args& args, const std::vector<bool>& multi) {
+  check_model("learner");
   MultiStepData data;
   std::vector<bool> is_multi;
   std::int64_t steps = 0;
@@ -270,6 +278,7 @@ TracedFn PyLearner::loss_of(const py::object& step_fn, const Tree& args,
 
 py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::object& step_fn,
                                  const py::dict& options) {
+  check_model("etrace_grad");
   std::vector<Value> leaves;
   const Tree args = flatten(sequences, leaves);
   const std::vector<Array> arrays = arrays_of(leaves);
@@ -288,6 +297,7 @@ py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::object& st
 py::tuple PyLearner::etrace_grad_from(const py::function& at, std::int64_t steps,
                                       const py::object& step_fn,
                                       const py::dict& options) {
+  check_model("etrace_grad");
   PySource source("etrace_grad", at);
   const GradOptions o = grad_options(options);
   Tree aux;
@@ -301,25 +311,21 @@ py::tuple PyLearner::etrace_grad_from(const py::function& at, std::int64_t steps
   return result_of(r, aux);
 }
 
-void PyLearner::etrace_evolve_from(const py::function& at, std::int64_t steps) {
-  PySource source("etrace_evolve", at);
-  py::gil_scoped_release release;
-  const auto mine = learner_->claim("etrace_evolve");
-  learner_->etrace_evolve({steps, std::ref(source)});
-}
-
 PyPrepared::PyPrepared(PyLearner& learner, py::object step_fn, const py::dict& options,
                        const py::args& sequences)
-    : step_fn_(std::move(step_fn)),
+    : learner_(learner),
+      step_fn_(std::move(step_fn)),
       args_(flatten(sequences, examples_)),
       prepared_(
           learner.learner().prepare(PyLearner::loss_of(step_fn_, args_, options, aux_),
                                     arrays_of(examples_), grad_options(options))) {
+  learner_.check_model("prepare");
   examples_.clear();
 }
 
 py::tuple PyPrepared::grad(const py::args& sequences, const std::optional<Array>& mask,
                            const std::optional<Array>& modulators) {
+  learner_.check_model("PreparedGrad.grad");
   if (mask) prepared_.set_mask(*mask);
   if (modulators) prepared_.set_modulators(*modulators);
   const std::vector<Array> arrays = step_arrays(sequences);
@@ -333,6 +339,7 @@ py::tuple PyPrepared::grad(const py::args& sequences, const std::optional<Array>
 
 CertificateData PyLearner::certificate(const py::args& sequences,
                                        const py::function& step_fn, std::int64_t window) {
+  check_model("certificate");
   std::vector<Value> leaves;
   const Tree args = flatten(sequences, leaves);
   const std::vector<Array> arrays = arrays_of(leaves);
@@ -341,22 +348,6 @@ CertificateData PyLearner::certificate(const py::args& sequences,
   py::gil_scoped_release release;
   const auto mine = learner_->claim("certificate");
   return learner_->certificate(arrays, loss, window);
-}
-
-py::object PyLearner::etrace_evolve(const py::args& sequences,
-                                    const std::optional<std::int64_t>& chunk_size,
-                                    bool return_outputs) {
-  std::vector<Value> leaves;
-  flatten(sequences, leaves);
-  const std::vector<Array> arrays = arrays_of(leaves);
-  std::vector<Array> out;
-  {
-    py::gil_scoped_release release;
-    const auto mine = learner_->claim("etrace_evolve");
-    out = learner_->etrace_evolve(arrays, {chunk_size, return_outputs});
-  }
-  if (!return_outputs) return py::none();
-  return restore_outputs(*model_, values_of(out));
 }
 
 }  // namespace braintrace::python

@@ -48,6 +48,8 @@ class PyLearner {
   py::object outputs(const std::vector<Value>& leaves) const {
     return restore_outputs(*model_, leaves);
   }
+  // UserError when the model's states are no longer those that were compiled.
+  void check_model(const char* who) { require_same_states(*model_, who); }
   Learner& learner() { return *learner_; }
   const Learner& learner() const { return *learner_; }
   const py::object& model() const { return model_object_; }
@@ -65,6 +67,8 @@ class PyLearner {
 
 // Options of compile() from keywords, and their names.
 LearnerOptions learner_options(const py::dict& given);
+// With the type of a model that has none yet (py_module.h).
+LearnerOptions with_default_dtype(LearnerOptions options, const Module& m);
 std::vector<std::string> learner_option_names();
 
 // What a caller watches a long run with: f(done, total), which stops the run by returning
@@ -85,6 +89,7 @@ class PyPrepared {
                  const std::optional<Array>& modulators);
 
  private:
+  PyLearner& learner_;
   py::object step_fn_;
   std::vector<Value> examples_;
   Tree args_, aux_;

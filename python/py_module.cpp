@@ -13,52 +13,84 @@ namespace {
 struct Container : Module {
   using Module::add;
   using Module::add_indexed;
+  std::vector<std::shared_ptr<void>> kept = {};
 };
 
-using Kept = std::vector<std::shared_ptr<void>>;
+// Beyond that the library's own walks could run out of stack.
+constexpr std::size_t kMaxDepth = 500;
 
 bool is_container(py::handle h) {
   return py::isinstance<py::list>(h) || py::isinstance<py::tuple>(h) ||
          py::isinstance<py::dict>(h);
 }
 
-std::shared_ptr<Module> container_of(py::handle h, Kept& kept);
+}  // namespace
 
-// The module an attribute stands for, null when it holds none.
-std::shared_ptr<Module> child_of(py::handle h, Kept& kept) {
-  if (is_module(h)) return module_of(h);
-  return is_container(h) ? container_of(h, kept) : nullptr;
+struct ModelWalk {
+  // By object; null while the walk is below it.
+  std::map<PyObject*, std::shared_ptr<Module>> met = {};
+  Path path = {};
+  PartPlaces places = {};
+};
+
+namespace {
+
+std::shared_ptr<Module> container_of(py::handle h, ModelWalk& walk);
+std::shared_ptr<Module> make_module(py::handle h, ModelWalk& walk);
+
+// The module an object stands for, null when it holds none or leads back.
+std::shared_ptr<Module> child_of(py::handle h, ModelWalk& walk) {
+  if (!is_module(h) && !is_container(h)) return nullptr;
+  const auto [it, is_new] = walk.met.try_emplace(h.ptr());
+  if (is_new) it->second = is_module(h) ? make_module(h, walk) : container_of(h, walk);
+  return it->second;
 }
 
-void add_entry(Container& c, const PathKey& key, py::handle item, Kept& kept) {
-  if (py::isinstance<State>(item)) {
-    // Lists of states stand under names: positions are kept for modules.
-    const auto* name = std::get_if<std::string>(&key);
-    c.add(name ? *name : std::to_string(std::get<std::int64_t>(key)),
-          *item.cast<State*>());
-    kept.push_back(keep(py::reinterpret_borrow<py::object>(item)));
-  } else if (const auto child = child_of(item, kept)) {
-    if (const auto* name = std::get_if<std::string>(&key)) {
-      c.add(*name, *child);
-    } else {
-      c.add_indexed(std::get<std::int64_t>(key), *child);
-    }
-    kept.push_back(child);
+// Calls f(part) with the module or state that `part`, found under `key`, stands for.
+template <class F>
+void for_part(ModelWalk& walk, py::handle holder, const PathKey& key, py::handle name,
+              py::handle part, F f) {
+  walk.path.keys.push_back(key);
+  BT_REQUIRE(walk.path.keys.size() <= kMaxDepth,
+             fmt::format("model: parts lie deeper than {} levels, at {}...", kMaxDepth,
+                         to_slashes(walk.path).substr(0, 60)));
+  if (py::isinstance<State>(part)) {
+    walk.places.add(walk.path, holder, name, part);
+    f(*part.cast<State*>(), keep(py::reinterpret_borrow<py::object>(part)));
+  } else if (const auto child = child_of(part, walk)) {
+    walk.places.add(walk.path, holder, name, part);
+    f(*child, child);
   }
+  walk.path.keys.pop_back();
 }
 
-std::shared_ptr<Module> container_of(py::handle h, Kept& kept) {
+void add_entry(Container& c, const PathKey& key, State& s) {
+  // Lists of states stand under names: positions are kept for modules.
+  const auto* name = std::get_if<std::string>(&key);
+  c.add(name ? *name : std::to_string(std::get<std::int64_t>(key)), s);
+}
+
+void add_entry(Container& c, const PathKey& key, Module& m) {
+  if (const auto* name = std::get_if<std::string>(&key)) return c.add(*name, m);
+  c.add_indexed(std::get<std::int64_t>(key), m);
+}
+
+std::shared_ptr<Module> container_of(py::handle h, ModelWalk& walk) {
   auto c = std::make_shared<Container>();
+  const auto enter = [&](const PathKey& key, py::handle name, py::handle item) {
+    for_part(walk, h, key, name, item, [&](auto& part, std::shared_ptr<void> owner) {
+      add_entry(*c, key, part);
+      c->kept.push_back(std::move(owner));
+    });
+  };
   if (py::isinstance<py::dict>(h)) {
     for (const auto& [key, item] : py::reinterpret_borrow<py::dict>(h)) {
-      if (py::isinstance<py::str>(key))
-        add_entry(*c, key.cast<std::string>(), item, kept);
-      if (py::isinstance<py::int_>(key))
-        add_entry(*c, key.cast<std::int64_t>(), item, kept);
+      if (py::isinstance<py::str>(key)) enter(key.cast<std::string>(), key, item);
+      if (py::isinstance<py::int_>(key)) enter(key.cast<std::int64_t>(), key, item);
     }
   } else {
     std::int64_t i = 0;
-    for (py::handle item : h) add_entry(*c, i++, item, kept);
+    for (py::handle item : h) enter(i, py::int_(i), item), ++i;
   }
   return c->members().empty() ? nullptr : c;
 }
@@ -69,9 +101,45 @@ bool overrides_update(py::handle h) {
   return !own.is(base);
 }
 
+std::shared_ptr<Module> make_module(py::handle h, ModelWalk& walk) {
+  const auto& ref = h.cast<const ModuleRef&>();
+  if (ref.layer && !overrides_update(h)) return ref.layer;
+  return std::make_shared<PyModule>(py::reinterpret_borrow<py::object>(h), ref.layer,
+                                    walk);
+}
+
+bool same_states(const Module& a, const Module& b) {
+  const auto same = [](const NamedState& x, const NamedState& y) {
+    return x.state == y.state && x.path == y.path;
+  };
+  const std::vector<NamedState> in_a = collect_states(a), in_b = collect_states(b);
+  return std::equal(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(), same);
+}
+
 }  // namespace
 
-PyModule::PyModule(py::object self, const std::shared_ptr<Module>& layer)
+void PartPlaces::add(const Path& path, py::handle holder, py::handle key,
+                     py::handle part) {
+  if (!PyDict_Check(holder.ptr()) && !PyList_Check(holder.ptr())) return;
+  if (!kept_) kept_ = keep(py::list());
+  for (const py::handle h : {holder, key, part}) kept_->attr("append")(h);
+  places_.push_back({path, holder.ptr(), key.ptr(), part.ptr()});
+}
+
+std::optional<Path> PartPlaces::first_changed() const {
+  for (const Place& p : places_) {
+    const bool is_dict = PyDict_Check(p.holder) != 0;
+    const auto i = is_dict ? 0 : PyLong_AsSsize_t(p.key);
+    const bool there = is_dict || i < PyList_GET_SIZE(p.holder);
+    const PyObject* now = !there    ? nullptr
+                          : is_dict ? PyDict_GetItem(p.holder, p.key)
+                                    : PyList_GET_ITEM(p.holder, i);
+    if (now != p.part) return p.path;
+  }
+  return std::nullopt;
+}
+
+PyModule::PyModule(py::object self, const std::shared_ptr<Module>& layer, ModelWalk& walk)
     : self_(keep(self)) {
   const py::dict attributes = self.attr("__dict__");
   const auto is_own = [&](const std::string& name) { return attributes.contains(name); };
@@ -85,13 +153,11 @@ PyModule::PyModule(py::object self, const std::shared_ptr<Module>& layer)
   }
   for (const auto& [key, value] : attributes) {
     const auto name = key.cast<std::string>();
-    if (py::isinstance<State>(value)) {
-      add(name, *value.cast<State*>());
-      kept_.push_back(keep(py::reinterpret_borrow<py::object>(value)));
-    } else if (const auto child = child_of(value, kept_)) {
-      add(name, *child);
-      kept_.push_back(child);
-    }
+    for_part(walk, attributes, name, key, value,
+             [&](auto& part, std::shared_ptr<void> owner) {
+               add(name, part);
+               kept_.push_back(std::move(owner));
+             });
   }
 }
 
@@ -132,9 +198,30 @@ std::shared_ptr<Module> module_of(py::handle h) {
                  : fmt::format("a model must be a braintrace_cpp.nn.Module, got {}",
                                py::repr(h).cast<std::string>()));
   }
-  const auto& ref = h.cast<const ModuleRef&>();
-  if (ref.layer && !overrides_update(h)) return ref.layer;
-  return std::make_shared<PyModule>(py::reinterpret_borrow<py::object>(h), ref.layer);
+  ModelWalk walk;
+  const std::shared_ptr<Module> m = child_of(h, walk);
+  if (auto* p = dynamic_cast<PyModule*>(m.get())) p->set_places(std::move(walk.places));
+  return m;
+}
+
+void require_same_states(Module& m, const char* who) {
+  auto* p = dynamic_cast<PyModule*>(&m);
+  if (p == nullptr) return;
+  const std::optional<Path> changed = p->places().first_changed();
+  if (!changed) return;
+  const std::shared_ptr<Module> now = module_of(p->self());
+  if (!same_states(m, *now))
+    throw UserError(ErrorKind::runtime,
+                    fmt::format("{}: the model has another '{}' than when it was "
+                                "compiled; compile it again",
+                                who, to_slashes(*changed)));
+  p->set_places(static_cast<PyModule&>(*now).places());  // the same under other objects
+}
+
+std::optional<DType> dtype_before_parameters(const Module& m) {
+  for (const NamedState& n : collect_states(m))
+    if (n.state->kind() == StateKind::param && n.state->has_value()) return std::nullopt;
+  return default_float();
 }
 
 py::object wrap_module(Module& m, const py::object& owner) {

@@ -18,11 +18,29 @@ struct ModuleRef {
   bool training = true;
 };
 
+struct ModelWalk;
+// Where a model written in Python holds its parts: attributes, dict entries and places in
+// lists, and what stood there.
+class PartPlaces {
+ public:
+  void add(const Path& path, py::handle holder, py::handle key, py::handle part);
+  std::optional<Path> first_changed() const;  // needs the GIL
+
+ private:
+  struct Place {
+    Path path;
+    PyObject *holder, *key, *part;
+  };
+  std::vector<Place> places_;
+  std::shared_ptr<py::object> kept_;  // a list of all objects above
+};
+
 // A model written in Python as it is now: `update` is the object's method, members are
-// the modules and states among its attributes. Keeps all of them alive.
+// the modules and states among its attributes; one that leads back to a module above it
+// is none. Keeps all of them alive.
 class PyModule : public Module {
  public:
-  PyModule(py::object self, const std::shared_ptr<Module>& layer);
+  PyModule(py::object self, const std::shared_ptr<Module>& layer, ModelWalk& walk);
 
   Value update(Value x) override;
   std::vector<Value> update_all(const std::vector<Value>& inputs) override;
@@ -32,17 +50,29 @@ class PyModule : public Module {
   const Tree& outputs() const { return outputs_; }  // of the last update_all
   py::object self() const { return *self_; }
 
+  // Of the whole model, where it starts with this module.
+  void set_places(PartPlaces places) { places_ = std::move(places); }
+  const PartPlaces& places() const { return places_; }
+
  private:
   std::shared_ptr<py::object> self_;
   std::vector<std::shared_ptr<void>> kept_;
   std::optional<Tree> args_;
   Tree outputs_;
+  PartPlaces places_;
 };
 
 bool is_module(py::handle h);
 // The module behind a Python object; it keeps what it is made of alive. TypeError when
 // the object is none.
 std::shared_ptr<Module> module_of(py::handle h);
+// UserError when the Python object behind `m` has other states than when module_of made
+// `m`: what was compiled then is no longer the model. Needs the GIL.
+void require_same_states(Module& m, const char* who);
+
+// The default float type, set by set_default_dtype, for a model whose parameters have no
+// values yet; nullopt where they say the type.
+std::optional<DType> dtype_before_parameters(const Module& m);
 
 // Python objects for what `owner` keeps alive.
 py::object wrap_module(Module& m, const py::object& owner);

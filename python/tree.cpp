@@ -16,7 +16,17 @@ bool holds_arrays(py::handle list) {
   return false;
 }
 
+// Python's own limit, which a dict that holds itself reaches.
+struct Level {
+  Level() {
+    if (Py_EnterRecursiveCall(" in nested data") != 0) throw py::error_already_set();
+  }
+  ~Level() { Py_LeaveRecursiveCall(); }
+  Level(const Level&) = delete;
+};
+
 Tree flatten_items(Tree::Kind kind, py::handle items, std::vector<Value>& leaves) {
+  const Level level;
   Tree t{.kind = kind};
   for (py::handle item : items) t.children.push_back(flatten(item, leaves));
   return t;
@@ -40,6 +50,7 @@ Tree flatten(py::handle h, std::vector<Value>& leaves) {
     leaves.push_back(to_value(h));
     return {};
   }
+  const Level level;
   Tree t{.kind = Tree::Kind::dict};
   for (const auto& [key, item] : py::reinterpret_borrow<py::dict>(h)) {
     t.keys.push_back(py::reinterpret_borrow<py::object>(key));

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must not be possible: two threads in one learner, foreign handles, half-read files."""
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import braintrace_cpp as bt
 import numpy as np
@@ -117,3 +119,44 @@ def test_a_file_of_another_rule_is_refused(learner, tmp_path):
     other.save(tmp_path / "run.safetensors")
     with pytest.raises(bt.UserValueError, match="written by \"UORO\", not by D_RTRL"):
         learner.load(tmp_path / "run.safetensors")
+
+
+# ---- Ctrl-C ----
+
+
+def seconds_to_ctrl_c(call):
+    """How long a call of some seconds goes on after Ctrl-C."""
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        call()
+    return time.monotonic() - start
+
+
+def test_ctrl_c_stops_steps_without_a_gradient():
+    learner = bt.compile(bt.nn.GRUCell(3, 100), bt.D_RTRL, bt.zeros(3))
+    xs = np.ones((400_000, 3), "float32")
+    assert seconds_to_ctrl_c(lambda: learner.etrace_evolve(xs)) < 2
+    assert learner(xs[0]).shape == (100,)
+
+
+def test_ctrl_c_stops_large_batches():
+    task = bt.tasks.copying()
+    assert seconds_to_ctrl_c(lambda: task.batch(500_000)) < 2
+
+
+def test_steps_in_pieces_are_those_of_one_call(learner):
+    xs = np.sin(np.arange(900, dtype="float32")).reshape(300, 3)
+    got = learner.etrace_evolve(xs, return_outputs=True)
+    one = bt.compile(learner.model, bt.D_RTRL, bt.zeros(3))
+    want = np.stack([one(x) for x in xs])
+    assert got.shape == (300, 4) and np.array_equal(got, want)
+
+
+def test_batches_in_pieces_are_those_of_one_call():
+    task = bt.tasks.copying(delay=2)
+    large, small = task.batch(2050, first=5), task.batch(4, first=5 + 1022)
+    assert large.inputs.shape[1] == 2050
+    assert np.array_equal(np.asarray(large.inputs)[:, 1022:1026], small.inputs)
+    assert np.array_equal(np.asarray(large.targets)[:, 1022:1026], small.targets)
