@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning rules and their coordinates.
 #include "convert.h"
+#include "named_option.h"
 #include <fmt/format.h>
 
 #include "braintrace/algo/algorithm_names.h"
@@ -14,7 +15,7 @@ SmoothingFactor factor_of(py::handle h) {
   if (PyBool_Check(h.ptr()))
     throw UserError(ErrorKind::type, "decay_or_rank must be a number");
   if (PyLong_Check(h.ptr())) return {h.cast<std::int64_t>()};
-  return {h.cast<double>()};
+  return {option_as<double>("learning rule", "decay_or_rank", a_number, h)};
 }
 
 DecayOrRank decay_of(const py::object& o) {
@@ -33,7 +34,7 @@ bool is_ignored(const std::string& name) {
          name == "mode";
 }
 
-AlgorithmArgs args_of(const py::dict& given) {
+AlgorithmArgs args_of(const char* who, const py::dict& given) {
   AlgorithmArgs a;
   for (const auto& [key, item] : given) {
     const auto name = key.cast<std::string>();
@@ -42,27 +43,29 @@ AlgorithmArgs args_of(const py::dict& given) {
     if (name == "decay_or_rank")
       a.decay_or_rank = decay_of(value);
     else if (name == "n")
-      a.n = value.cast<std::int64_t>();
+      a.n = option_as<std::int64_t>(who, name, an_integer, value);
     else if (name == "feedback")
-      a.feedback = value.cast<std::string>();
+      a.feedback = option_as<std::string>(who, name, a_name, value);
     else if (name == "kappa_filter_decay")
-      a.kappa_filter_decay = value.cast<double>();
+      a.kappa_filter_decay = option_as<double>(who, name, a_number, value);
     else if (name == "random_feedback_key")
-      a.random_feedback_key = value.cast<std::uint64_t>();
+      a.random_feedback_key = option_as<std::uint64_t>(who, name, a_seed, value);
     else if (name == "projection_key")
-      a.projection_key = value.cast<std::uint64_t>();
+      a.projection_key = option_as<std::uint64_t>(who, name, a_seed, value);
     else if (name == "projection_eps")
-      a.projection_eps = value.cast<double>();
+      a.projection_eps = option_as<double>(who, name, a_number, value);
     else if (name == "snap_max_jacobian_elements")
-      a.snap_max_jacobian_elements = value.cast<std::int64_t>();
+      a.snap_max_jacobian_elements =
+          option_as<std::int64_t>(who, name, an_integer, value);
     else if (name == "segments")
-      a.segments = value.cast<std::int64_t>();
+      a.segments = option_as<std::int64_t>(who, name, an_integer, value);
     else if (name == "trace_dtype")
       a.trace_dtype = value.cast<DType>();
     else if (name == "config")
       a.config = value.cast<ETraceConfig>();
     else if (name == "vjp_method")
-      a.vjp_method = vjp_method_from_string(value.cast<std::string>());
+      a.vjp_method =
+          vjp_method_from_string(option_as<std::string>(who, name, a_name, value));
     else
       throw UserError(ErrorKind::type, "no argument '" + name + "' of a learning rule");
   }
@@ -144,13 +147,13 @@ void init_algorithm(py::module_& m) {
                         "A learning rule with its options.\n\n"
                         ">>> bt.Algorithm('d_rtrl').name\n'D_RTRL'")
       .def(py::init([](const std::string& name, const py::dict& args) {
-             return algorithm_by_name(name, args_of(args));
+             return algorithm_by_name(name, args_of(name.c_str(), args));
            }),
            "name"_a, "args"_a = py::dict())
       .def_static(
           "from_config",
           [](const ETraceConfig& c, const py::dict& args) {
-            const AlgorithmArgs a = args_of(args);
+            const AlgorithmArgs a = args_of("ETraceConfig", args);
             AlgorithmOptions o;
             o.random_feedback_key = a.random_feedback_key;
             if (a.projection_key) o.projection_key = *a.projection_key;

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What learners refuse before anything runs."""
+from collections.abc import Iterable
+
+from ._core import ParamState
 from ._errors import UserTypeError, UserValueError
 from ._values import MultiStepData, SingleStepData
 
@@ -30,3 +33,16 @@ def check_sequences(who, sequences, chunk_size=None, steps=None):
     for s in sequences:
         if isinstance(s, (SingleStepData, MultiStepData)):
             raise UserTypeError(f"{who}: sequences are plain arrays, got {type(s).__name__}")
+
+
+def listed_weights(weights):
+    """Parameters as given: one or several, by name, path or state."""
+    if isinstance(weights, (str, ParamState)):
+        return [weights]
+    items = weights.values() if isinstance(weights, dict) else weights
+    if not isinstance(items, Iterable):
+        raise UserTypeError(f"weights must be names, paths or states, got {weights!r}")
+    items = list(items)
+    if not items:
+        raise UserValueError("weights is empty; None takes all parameters")
+    return items

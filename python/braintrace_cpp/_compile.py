@@ -189,8 +189,11 @@ class Auto(ETraceAlgorithm):
 
     _rule = "d_rtrl"
 
-    def __init__(self, model: _core.Module, *, memory: Union[int, str], decay_or_rank: float = 0.9,
-                 **options: Any) -> None:
+    def __init__(self, model: _core.Module, *, memory: Union[int, str, None] = None,
+                 decay_or_rank: float = 0.9, **options: Any) -> None:
+        if isinstance(memory, bool) or not isinstance(memory, (int, str)):
+            raise UserTypeError('Auto: memory must be bytes or a text such as "64MB", got '
+                                f"{memory!r}")
         self._budget = _core.parse_bytes(memory) if isinstance(memory, str) else memory
         self._decay = decay_or_rank
         super().__init__(model, **options)

@@ -4,7 +4,7 @@ import json
 from typing import Optional
 
 from . import _core
-from ._arguments import check_modulator, check_sequences, check_step_fn
+from ._arguments import check_modulator, check_sequences, check_step_fn, listed_weights
 from ._errors import UserRuntimeError, UserTypeError, UserValueError
 from ._values import (Gradients, MultiStepData, PreparedGrad, SingleStepData, _as_asked,
                       _config_from_json)
@@ -213,10 +213,7 @@ class ETraceAlgorithm:
         return _core.stack(outputs) if return_outputs else None
 
     def _names(self, weights):
-        if weights is None:
-            return []
-        items = weights.values() if isinstance(weights, dict) else weights
-        return [self._path_of(w) for w in items]
+        return [] if weights is None else [self._path_of(w) for w in listed_weights(weights)]
 
     def _path_of(self, weight):
         if isinstance(weight, str):
@@ -318,6 +315,7 @@ class ETraceAlgorithm:
     def save(self, path, optimizer=None, step=0, model="null"):
         """Weights, states, traces, counters and, when given, the optimiser, in one file."""
         learner = self._compiled()
+        learner.check_model("save")
         values = self.model.state_dict()
         weights = {k: v for k, v in values.items() if self._is_weight(k)}
         config = {"algorithm": self.algorithm.name, "calls": learner.running_index,

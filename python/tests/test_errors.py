@@ -48,7 +48,8 @@ def compiled():
     (lambda: bt.from_dlpack(3), bt.UserTypeError, "from_dlpack: .*__dlpack__.*, got 3"),
     (lambda: bt.nn.CurrentProj(bt.nn.Linear(1, 1), 3, bt.nn.LIF(1)), bt.UserTypeError,
      "output must be CUBA, COBA or MgBlock, got 3"),
-    (lambda: bt.Algorithm("snap", {"n": "x"}), bt.UserTypeError, r"type str does not fit here; got \(.*'snap', \{'n': 'x'\}\)$"),
+    (lambda: bt.Algorithm("snap", {"n": "x"}), bt.UserTypeError,
+     "^snap: n must be an integer, got 'x'$"),
     (lambda: bt.nn.GRUCell(2, 3).train("x"), bt.UserTypeError,
      r"^GRUCell.train: takes \(mode: bool = True\), got \('x'\)$"),
     (lambda: bt.nn.init_all_states(3), bt.UserTypeError, "must be a .*Module, got 3"),
@@ -66,6 +67,54 @@ def compiled():
 def test_mistakes_are_user_errors(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+def gradient(step_fn=None, sequence=np.ones((5, 3), "float32"), **options):
+    learner = compiled()
+    return learner.etrace_grad(sequence, step_fn=step_fn or (lambda x: bt.sum(learner(x))),
+                               **options)
+
+
+def short_run(**options):
+    net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))
+    return bt.TrainingRun(bt.tasks.integrator(steps=5), net, "d_rtrl", bt.Adam(), batch=2,
+                          **options)
+
+
+@pytest.mark.parametrize("call, kind, text", [
+    (lambda: gradient(window="a"), bt.UserTypeError, "window must be an integer, got 'a'"),
+    (lambda: gradient(window_bytes=-1), bt.UserValueError, "window_bytes must be >= 0, got -1"),
+    (lambda: gradient(reduction=None), bt.UserTypeError, "reduction must be a name, got None"),
+    (lambda: gradient(progress=3), bt.UserTypeError, "progress must be a function .*, got 3"),
+    (lambda: gradient(weights=3), bt.UserTypeError, "weights must be names, .*, got 3"),
+    (lambda: gradient(weights=[]), bt.UserValueError, "weights is empty"),
+    (lambda: gradient(step_fn=lambda x: None), bt.UserTypeError,
+     "the loss function must return a scalar, got NoneType"),
+    (lambda: gradient(step_fn=lambda x: (bt.sum(x), 1)), bt.UserTypeError,
+     r"scalar, got tuple; for \(loss, aux\) give has_aux=True"),
+    (lambda: gradient(has_aux=True), bt.UserTypeError, r"must return \(loss, aux\)"),
+    (lambda: gradient(sequence=lambda t: None, steps=3), bt.UserTypeError,
+     "returned None for step 0"),
+    (lambda: bt.compile(bt.nn.GRUCell(3, 4), "d_rtrl", bt.zeros(3), seed="a"), bt.UserTypeError,
+     "^compile: seed must be an integer >= 0, got 'a'$"),
+    (lambda: bt.compile(bt.nn.GRUCell(3, 4), "auto", bt.zeros(3)), bt.UserTypeError,
+     "Auto: memory must be .*, got None"),
+    (lambda: bt.SnAp(bt.nn.GRUCell(3, 4), n=1.5), bt.UserTypeError,
+     "^snap: n must be an integer, got 1.5$"),
+    (lambda: short_run(seed=-1), bt.UserTypeError, "seed must be an integer >= 0, got -1"),
+    (lambda: short_run().train(updates=-1), bt.UserValueError, "updates must be >= 0, got -1"),
+])
+def test_options_of_learners_and_runs_are_named(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_weights_may_be_one_name_or_one_state():
+    learner = compiled()
+    for weights in ("Wz/weight", learner.model.Wz.weight, ["Wz/weight"]):
+        grads = learner.etrace_grad(np.ones((5, 3), "float32"), weights=weights,
+                                    step_fn=lambda x: bt.sum(learner(x)))
+        assert set(grads) == {"Wz/weight/bias", "Wz/weight/weight"}
 
 
 def public_functions():
