@@ -15,6 +15,26 @@
 #include "braintrace/view/svg.h"
 
 namespace braintrace::python {
+
+std::optional<std::vector<Array>> state_arrays(const ModuleInfo& info,
+                                               const py::object& values) {
+  if (values.is_none()) return std::nullopt;
+  const std::vector<State*> states = info.compiled_model_states();
+  std::vector<Array> out;
+  std::size_t i = 0;
+  for (py::handle value : values) {
+    const State* s = i < states.size() ? states[i] : nullptr;
+    ++i;
+    if (!py::isinstance<py::dict>(value) || s == nullptr) {
+      out.push_back(to_array(value));
+      continue;
+    }
+    for (std::size_t k = 0; k < s->num_leaves(); ++k)
+      out.push_back(to_array(value[py::str(s->spec(k).key)]));
+  }
+  return out;
+}
+
 namespace {
 
 using namespace py::literals;
@@ -34,6 +54,38 @@ py::list relations_of(const py::object& self) {
                         graph.module_info, self);
 }
 
+// Parts of a graph that it keeps alive.
+template <class T>
+py::tuple part_tuple(const py::object& self, std::vector<T> ETraceGraph::*parts) {
+  return py::tuple(py::cast(self.cast<const ETraceGraph&>().*parts,
+                            py::return_value_policy::reference_internal, self));
+}
+
+// As a named tuple: its fields in order.
+py::tuple fields(const py::object& self) {
+  const py::tuple names = self.attr("_fields");
+  py::tuple out(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) out[i] = py::getattr(self, names[i]);
+  return out;
+}
+
+void def_tuple(py::class_<ETraceGraph, std::shared_ptr<ETraceGraph>>& c) {
+  c.def("__len__", [](const py::object& s) { return py::len(s.attr("_fields")); })
+      .def("__iter__", [](const py::object& s) { return py::iter(fields(s)); })
+      .def("__getitem__",
+           [](const py::object& s, const py::object& i) -> py::object {
+             return fields(s)[i];
+           })
+      .def(
+          "_asdict",
+          [](const py::object& s) {
+            py::dict out;
+            for (py::handle name : s.attr("_fields")) out[name] = py::getattr(s, name);
+            return out;
+          },
+          "Fields by name.");
+}
+
 void def_pictures(py::class_<ETraceGraph, std::shared_ptr<ETraceGraph>>& c) {
   using G = ETraceGraph;
   c.def("to_dot", [](const G& g) { return to_dot(g); })
@@ -47,7 +99,10 @@ void def_pictures(py::class_<ETraceGraph, std::shared_ptr<ETraceGraph>>& c) {
           "title"_a = "braintrace")
       .def("_repr_svg_", &to_svg)
       .def("_repr_html_", &to_svg)
-      .def("__repr__", [](const G& g) { return CompilationReport(g).one_line(); });
+      .def("__repr__", [](const G& g) {
+        const std::string text = CompilationReport(g).one_line();
+        return "ETraceGraph" + text.substr(text.find('('));
+      });
 }
 
 void def_graph(py::module_& m) {
@@ -62,16 +117,19 @@ void def_graph(py::module_& m) {
       .def_readonly("hidden_groups", &G::hidden_groups)
       .def_property_readonly("hidden_param_op_relations", &relations_of)
       .def_readonly("hidden_perturb", &G::hidden_perturb)
-      .def_readonly("diagnostics", &G::diagnostics)
+      .def_property_readonly(
+          "diagnostics",
+          [](const py::object& self) { return part_tuple(self, &G::diagnostics); })
       .def_readonly("verdicts", &G::verdicts)
-      .def_property_readonly("hid_path_to_group",
-                             [](const G& g) {
-                               py::dict out;
-                               for (const auto& [path, i] : g.hid_path_to_group)
-                                 out[py::cast(path)] = py::cast(
-                                     g.hidden_groups[static_cast<std::size_t>(i)]);
-                               return out;
-                             })
+      .def_property_readonly(
+          "hid_path_to_group",
+          [](const py::object& self) {
+            const py::list groups = self.attr("hidden_groups");
+            py::dict out;
+            for (const auto& [path, i] : self.cast<const G&>().hid_path_to_group)
+              out[py::cast(path)] = groups[static_cast<std::size_t>(i)];
+            return out;
+          })
       .def_property_readonly("cuts",
                              [](const G& g) {
                                return cut_set(g.module_info, g.hidden_groups,
@@ -83,15 +141,16 @@ void def_graph(py::module_& m) {
           "explain",
           [](const G& g, const std::optional<Path>& w, const std::optional<Path>& h,
              const std::optional<DiagnosticKind>& k) {
-            return g.explain(filter_of(w, h, k));
+            return py::tuple(py::cast(g.explain(filter_of(w, h, k))));
           },
           py::kw_only(), "weight_path"_a = py::none(), "hidden_path"_a = py::none(),
           "kind"_a = py::none(), "Records that match every given filter.")
       .def(
           "call_hidden_perturb",
           [](const G& g, const py::iterable& args, const Arrays& p,
-             const std::optional<Arrays>& old) {
-            return call_result(g.call_hidden_perturb(leaf_arrays(args), p, old));
+             const py::object& old) {
+            return call_result(g.call_hidden_perturb(leaf_arrays(args), p,
+                                                     state_arrays(g.module_info, old)));
           },
           "args"_a, "perturb_data"_a, "old_state_vals"_a = py::none())
       .def(
@@ -99,6 +158,7 @@ void def_graph(py::module_& m) {
           [](const py::object& s) { return fields_of(s, s.cast<const G&>().dict()); },
           "Fields by name.");
   def_pictures(c);
+  def_tuple(c);
   c.attr("_fields") =
       py::make_tuple("module_info", "hidden_groups", "hid_path_to_group",
                      "hidden_param_op_relations", "hidden_perturb", "diagnostics");

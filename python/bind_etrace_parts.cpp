@@ -146,9 +146,8 @@ void def_module_info(py::module_& m) {
                              })
       .def(
           "jaxpr_call",
-          [](const ModuleInfo& i, const py::args& args,
-             const std::optional<Arrays>& old) {
-            return call_result(i.jaxpr_call(leaf_arrays(args), old));
+          [](const ModuleInfo& i, const py::args& args, const py::object& old) {
+            return call_result(i.jaxpr_call(leaf_arrays(args), state_arrays(i, old)));
           },
           "old_state_vals"_a = py::none(), "One step; stores nothing.")
       .def("add_jaxpr_outs", &ModuleInfo::add_jaxpr_outs, "values"_a,

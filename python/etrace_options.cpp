@@ -135,6 +135,18 @@ CompileOptions compile_options(const py::dict& keywords) {
   return o;
 }
 
+namespace {
+
+bool same_record(const CompilationRecord& a, const CompilationRecord& b) {
+  const auto fields = [](const CompilationRecord& r) {
+    return std::tie(r.kind, r.level, r.message, r.primitive, r.weight_path,
+                    r.hidden_paths, r.more_weights, r.context);
+  };
+  return fields(a) == fields(b);
+}
+
+}  // namespace
+
 void init_etrace_records(py::module_& m) {
   def_kinds(m);
   def_policy(m);
@@ -155,6 +167,8 @@ void init_etrace_records(py::module_& m) {
                                return std::map<std::string, std::string>(
                                    r.context.begin(), r.context.end());
                              })
+      .def("__eq__", &same_record)
+      .def("__hash__", [](const R& r) { return std::hash<std::string>()(to_string(r)); })
       .def("__repr__", [](const R& r) { return to_string(r); });
   py::class_<ParameterVerdict>(
       m, "ParameterVerdict",

@@ -13,6 +13,9 @@ py::dict fields_of(const py::object& self,
 // (outputs, hidden states, other states, values for rules)
 py::tuple call_result(const ModuleInfo::CallResult& r);
 std::vector<Array> leaf_arrays(const py::iterable& items);
+// Leaves of the step's states in order, from their values: an array, or a dict of leaves.
+std::optional<std::vector<Array>> state_arrays(const ModuleInfo& info,
+                                               const py::object& values);
 
 // Relations that `owner` keeps alive, each with the groups it feeds and the static
 // parameters of its op as attributes.

@@ -290,3 +290,46 @@ def test_functions_of_several_ops_name_the_line_that_calls_them(mixed):
     graph = bt.compile_etrace_graph(bt.nn.init_all_states(Mixed()), bt.zeros(4))
     cuts = graph.explain(kind=bt.DiagnosticKind.HISTORY_CUT)
     assert cuts and all(" at test_etrace.py:" in cut.message for cut in cuts), cuts
+
+
+# ---- the graph as a named tuple ----
+
+
+@pytest.fixture
+def gru_graph():
+    gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)
+    return bt.compile_etrace_graph(gru, bt.zeros(3))
+
+
+def test_a_graph_is_read_as_a_named_tuple(gru_graph):
+    assert len(gru_graph) == len(bt.ETraceGraph._fields) == len(tuple(gru_graph))
+    minfo, groups, by_path, *_, records = gru_graph
+    assert minfo is gru_graph.module_info is gru_graph[0] and records == gru_graph[-1]
+    assert list(gru_graph._asdict()) == list(bt.ETraceGraph._fields)
+    assert gru_graph[1:3] == (groups, by_path)
+    assert repr(gru_graph).startswith("ETraceGraph(hidden_groups=1, ")
+
+
+def test_groups_and_records_of_a_graph_are_equal_wherever_they_are_found(gru_graph):
+    assert gru_graph.hid_path_to_group[("h",)] == gru_graph.hidden_groups[0]
+    records = gru_graph.explain()
+    assert isinstance(records, tuple) and records == gru_graph.diagnostics
+    assert len(set(records + gru_graph.diagnostics)) == len(set(records)) > 1
+
+
+def test_states_go_into_a_step_as_their_values(gru_graph):
+    states = [s.value for s in gru_graph.module_info.compiled_model_states]
+    none = gru_graph.hidden_perturb.init_perturb_data()
+    want = gru_graph.call_hidden_perturb((bt.ones(3),), none)
+    given = gru_graph.call_hidden_perturb((bt.ones(3),), none, old_state_vals=states)
+    turned = [dict(reversed(s.items())) if isinstance(s, dict) else s for s in states]
+    again = gru_graph.call_hidden_perturb((bt.ones(3),), none, old_state_vals=turned)
+    assert want[0].tolist() == given[0].tolist() == again[0].tolist()
+
+
+def test_an_executor_refuses_to_be_compiled_for_other_inputs():
+    executor = bt.ETraceGraphExecutor(bt.nn.init_all_states(bt.nn.GRUCell(3, 4)))
+    executor.compile_graph(bt.zeros(3))
+    executor.compile_graph(bt.ones(3))
+    with pytest.raises(bt.UserRuntimeError, match=r"f32\[3\]\), got \(f32\[7\]\)"):
+        executor.compile_graph(bt.zeros(7))
