@@ -81,12 +81,12 @@ std::string header_of(Source& s, const ExportRequest& r) {
     return LossResult{.loss = labels ? softmax_cross_entropy(y, in[1]) : mse(y, in[1]),
                       .results = {y}};
   };
+  const bool plain = r.rule.optimizer == "sgd";
   return export_learner(
       learner, loss, {s.input, zeros(target, labels ? DType::i32 : out.dtype)},
       {.name = r.name,
-       .learning_rate = r.rule.lr,
-       .optimizer =
-           r.rule.optimizer == "sgd" ? std::nullopt : std::optional(update_rule(r.rule)),
+       .learning_rate = plain ? r.rule.lr : 0,
+       .optimizer = plain ? std::nullopt : std::optional(update_rule(r.rule)),
        .language = r.c99 ? ExportLanguage::c99 : ExportLanguage::cpp17});
 }
 

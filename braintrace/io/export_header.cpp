@@ -51,23 +51,24 @@ class HeaderWriter {
   ValueId root(ValueId v) const { return schedule_.views[v.index].root; }
   bool is_program_input(ValueId v) const { return v.index < g_.inputs().size(); }
 
+  // Of two ports of one name, the one a caller meets first keeps it.
   void name_fields() {
-    for (std::size_t i = 0; i < spec_.inputs.size(); ++i)
-      in_.push_back({names_.field(spec_.inputs[i].name), g_.type(g_.inputs()[i]),
-                     unless_zero(spec_.inputs[i].initial),
-                     fmt::format("{} {}", to_string(spec_.inputs[i].role),
-                                 to_string(g_.type(g_.inputs()[i])))});
-    for (std::size_t i = 0; i < spec_.outputs.size(); ++i) {
-      const ExportPort& p = spec_.outputs[i];
-      const Type& t = g_.type(g_.outputs()[i]);
-      if (is_carried(p.role)) {
-        out_.push_back({});
-        continue;
-      }
-      const std::string prefix = p.role == Role::gradient ? "grad_" : "";
-      out_.push_back({names_.field(prefix + p.name), t, std::nullopt,
-                      fmt::format("{} {}", to_string(p.role), to_string(t))});
+    in_.resize(spec_.inputs.size());
+    out_.resize(spec_.outputs.size());
+    for (const Role role : {Role::loss, Role::output, Role::argument, Role::gradient,
+                            Role::state, Role::trace, Role::parameter}) {
+      for (std::size_t i = 0; i < in_.size(); ++i)
+        if (spec_.inputs[i].role == role)
+          in_[i] = field_of(spec_.inputs[i], g_.type(g_.inputs()[i]));
+      for (std::size_t i = 0; i < out_.size(); ++i)
+        if (spec_.outputs[i].role == role && !is_carried(role))
+          out_[i] = field_of(spec_.outputs[i], g_.type(g_.outputs()[i]));
     }
+  }
+  Field field_of(const ExportPort& p, const Type& t) {
+    return {names_.field((p.role == Role::gradient ? "grad_" : "") + p.name), t,
+            unless_zero(p.initial),
+            fmt::format("{} {}", to_string(p.role), to_string(t))};
   }
   // Fields start as zeros; those that are zeros are not written out.
   static std::optional<Array> unless_zero(const std::optional<Array>& a) {
@@ -332,7 +333,7 @@ std::string_view to_string(ExportPort::Role role) {
 
 std::string export_header(const Graph& g, const ExportSpec& spec,
                           ExportLanguage language) {
-  internal::check_export_spec(g, spec);
+  internal::check_export_spec(g, spec, language);
   return HeaderWriter(g, spec, language).write();
 }
 

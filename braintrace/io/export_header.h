@@ -27,6 +27,10 @@ struct ExportPort {
 };
 std::string_view to_string(ExportPort::Role role);
 
+// Whether a port of this name gets a field of exactly this name: an identifier that is no
+// word of C, C++ or the header itself.
+bool is_field_name(const std::string& name);
+
 struct ExportSpec {
   std::string name = "learner";             // namespace (C++) or prefix (C)
   std::vector<ExportPort> inputs, outputs;  // as the program has them

@@ -327,24 +327,6 @@ TEST_CASE("an index outside its axis is counted by the exported step") {
   CHECK(run_source(source, ExportLanguage::cpp17) == std::vector<double>{1, 3, 2});
 }
 
-TEST_CASE("names become distinct identifiers") {
-  const Program p =
-      program([](const Values& v) { return Values{v[0] + v[1] + v[2] + v[3]}; },
-              {array({1}), array({2}), array({3}), array({4})});
-  ExportSpec spec{.name = "p"};
-  spec.inputs = {{"a/b", Role::argument, p.inputs[0]},
-                 {"a b", Role::state, p.inputs[1]},
-                 {"1x", Role::argument, p.inputs[2]},
-                 {"float", Role::parameter, p.inputs[3]}};
-  spec.outputs = {{"a_b", Role::output}};
-  const std::string source =
-      "#include <cstdio>\n" + export_header(p.graph, spec) +
-      "int main() {\n  p::Learner l; l.step();\n" +
-      "  std::printf(\"%g %g %g %g %g\", double(l.a_b[0]), double(l.a_b_2[0]), "
-      "double(l._1x[0]), double(l.float_2[0]), double(l.a_b_3[0]));\n}\n";
-  CHECK(run_source(source, ExportLanguage::cpp17) == std::vector<double>{1, 2, 3, 4, 10});
-}
-
 TEST_CASE("ports that do not fit the program are refused by name") {
   const Program p = program([](const Values& v) { return Values{v[0] * v[1]}; },
                             {array({1, 2}), array({3, 4})});

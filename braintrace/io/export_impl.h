@@ -90,7 +90,14 @@ bool is_carried(ExportPort::Role r);
 // A gradient belongs to a parameter; the others to their own kind.
 ExportPort::Role partner_role(ExportPort::Role r);
 std::size_t partner_of(const ExportSpec& spec, std::size_t output);  // an input
-void check_export_spec(const Graph& g, const ExportSpec& spec);      // UserError
+void check_export_spec(const Graph& g, const ExportSpec& spec,
+                       ExportLanguage language);  // UserError
+
+// ---- names ----
+
+bool is_identifier(std::string_view s);
+bool is_keyword(std::string_view word);       // of C or C++
+bool is_library_name(std::string_view word);  // what a namespace cannot be called
 
 // Letters, digits and _; never twice, never a word of the language.
 class FieldNames {

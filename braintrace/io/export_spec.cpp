@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports against the program, and names as identifiers.
-#include <algorithm>
-#include <cctype>
-
+// Ports against the program.
 #include <fmt/format.h>
 
 #include "braintrace/io/export_impl.h"
@@ -49,30 +46,6 @@ void check_output(const Graph& g, const ExportSpec& spec, std::size_t i) {
     refuse(p, fmt::format("is {}, its input is {}", to_string(out), to_string(in)));
 }
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool is_identifier(const std::string& s) {
-  return !s.empty() && !is_digit(s[0]) && std::all_of(s.begin(), s.end(), is_word);
-}
-
-bool is_keyword(std::string_view word) {
-  static constexpr std::string_view words[] = {
-      "alignas",   "alignof",  "and",      "asm",      "auto",      "bool",
-      "break",     "case",     "catch",    "char",     "class",     "const",
-      "constexpr", "continue", "decltype", "default",  "delete",    "do",
-      "double",    "else",     "enum",     "explicit", "export",    "extern",
-      "false",     "float",    "for",      "friend",   "goto",      "if",
-      "inline",    "int",      "long",     "mutable",  "namespace", "new",
-      "noexcept",  "not",      "nullptr",  "operator", "or",        "private",
-      "protected", "public",   "register", "restrict", "return",    "short",
-      "signed",    "sizeof",   "static",   "struct",   "switch",    "template",
-      "this",      "throw",    "true",     "try",      "typedef",   "typeid",
-      "typename",  "union",    "unsigned", "using",    "virtual",   "void",
-      "volatile",  "while",    "xor",      "std",      "wchar_t"};
-  return std::find(std::begin(words), std::end(words), word) != std::end(words);
-}
-
 }  // namespace
 
 bool is_carried(Role r) {
@@ -88,13 +61,17 @@ std::size_t partner_of(const ExportSpec& spec, std::size_t output) {
   return static_cast<std::size_t>(in - spec.inputs.data());
 }
 
-void check_export_spec(const Graph& g, const ExportSpec& spec) {
+void check_export_spec(const Graph& g, const ExportSpec& spec, ExportLanguage language) {
   BT_REQUIRE(
       is_identifier(spec.name),
       fmt::format("export_header: the name must be an identifier, got '{}'", spec.name));
   BT_REQUIRE(!is_keyword(spec.name),
              fmt::format("export_header: '{}' is a keyword of C or C++ and cannot be a "
                          "name",
+                         spec.name));
+  BT_REQUIRE(language == ExportLanguage::c99 || !is_library_name(spec.name),
+             fmt::format("export_header: '{}' is a name of the C library and cannot be a "
+                         "namespace",
                          spec.name));
   BT_REQUIRE(spec.inputs.size() == g.inputs().size() &&
                  spec.outputs.size() == g.outputs().size(),
@@ -104,32 +81,6 @@ void check_export_spec(const Graph& g, const ExportSpec& spec) {
                          spec.outputs.size()));
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) check_input(g, spec, i);
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) check_output(g, spec, i);
-}
-
-FieldNames::FieldNames()
-    : taken_(
-          {"auto",        "bool",        "break",         "case",         "char",
-           "class",       "const",       "continue",      "default",      "delete",
-           "do",          "double",      "else",          "enum",         "extern",
-           "false",       "float",       "for",           "friend",       "goto",
-           "if",          "inline",      "int",           "long",         "namespace",
-           "new",         "operator",    "private",       "public",       "register",
-           "return",      "short",       "signed",        "sizeof",       "static",
-           "struct",      "switch",      "template",      "this",         "throw",
-           "true",        "try",         "typedef",       "union",        "unsigned",
-           "using",       "virtual",     "void",          "volatile",     "while",
-           "and",         "or",          "not",           "xor",          "step",
-           "self",        "init",        "learning_rate", "index_errors", "scratch_bool",
-           "scratch_i32", "scratch_f32", "scratch_f64",   "Learner"}) {}
-
-std::string FieldNames::field(const std::string& name) {
-  std::string text;
-  for (const char c : name) text += is_word(c) ? c : '_';
-  if (text.empty() || is_digit(text[0])) text = "_" + text;
-  std::string unique = text;
-  for (int n = 2; !taken_.insert(unique).second; ++n)
-    unique = fmt::format("{}_{}", text, n);
-  return unique;
 }
 
 }  // namespace braintrace::internal

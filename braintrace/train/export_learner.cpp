@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/train/export_learner.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "braintrace/ir/builder.h"
@@ -20,6 +23,52 @@ constexpr std::int64_t kMaxUnrolled = 64;
 std::string name_at(const std::vector<std::string>& names, std::size_t i,
                     std::string otherwise) {
   return i < names.size() ? names[i] : std::move(otherwise);
+}
+
+bool among(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void require_rate(const LearnerExport& o) {
+  BT_REQUIRE(o.learning_rate >= 0 && std::isfinite(o.learning_rate),
+             fmt::format("export_learner: learning_rate must be >= 0 and finite, got {}",
+                         o.learning_rate));
+  BT_REQUIRE(
+      !o.optimizer || o.learning_rate == 0,
+      fmt::format("export_learner: the optimiser has its own learning rate {}, got "
+                  "learning_rate {} beside it",
+                  learning_rate(*o.optimizer), o.learning_rate));
+}
+
+void require_fields(const char* what, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    BT_REQUIRE(
+        is_field_name(name),
+        fmt::format("export_learner: {} must be identifiers and no words of C, C++ "
+                    "or the header, got '{}'",
+                    what, name));
+    for (const char* own : {"loss", "loss_weight", "calls", "trace_steps", "updates"})
+      BT_REQUIRE(name != own,
+                 fmt::format("export_learner: '{}' among the {} is a field that every "
+                             "header has",
+                             name, what));
+  }
+}
+
+// Arguments are named all or none; results from the first on.
+void require_names(const LearnerExport& o, const StepProgram& p) {
+  require_fields("arguments", o.arguments);
+  require_fields("results", o.results);
+  BT_REQUIRE(o.arguments.empty() || o.arguments.size() == p.num_args,
+             fmt::format("export_learner: the loss takes {} arguments, got {} names",
+                         p.num_args, o.arguments.size()));
+  BT_REQUIRE(
+      o.results.size() <= p.num_results,
+      fmt::format("export_learner: the loss gives {} results besides, got {} names",
+                  p.num_results, o.results.size()));
+  for (const std::string& name : o.results)
+    BT_REQUIRE(!among(o.arguments, name),
+               fmt::format("export_learner: '{}' is an argument and a result", name));
 }
 
 class Exporter {
@@ -119,9 +168,10 @@ class Exporter {
 
   void name_outputs() {
     spec_.outputs.push_back({"loss", Role::loss});
+    const char* first = among(options_.arguments, "y") ? "r0" : "y";
     for (std::size_t i = 0; i < program_.num_results; ++i)
       spec_.outputs.push_back(
-          {name_at(options_.results, i, i == 0 ? "y" : fmt::format("r{}", i)),
+          {name_at(options_.results, i, i == 0 ? first : fmt::format("r{}", i)),
            Role::output});
     std::vector<ExportPort> exits(program_.first_trace_out() - spec_.outputs.size());
     for (const ProgramLeaf& leaf : program_.leaves)
@@ -148,7 +198,9 @@ std::string export_learner(Learner& learner, const TracedFn& loss,
                            const LearnerExport& options) {
   BT_REQUIRE_KIND(learner.algorithm().engine != Engine::bptt, ErrorKind::not_supported,
                   "export_learner: BPTT needs whole sequences; choose an online rule");
+  require_rate(options);
   const LossHandle handle = learner.trace_loss(loss, examples);
+  require_names(options, handle.program());
   return Exporter(learner, handle.program(), options).run();
 }
 

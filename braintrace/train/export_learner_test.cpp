@@ -3,6 +3,7 @@
 #include "braintrace/train/export_learner.h"
 
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -65,7 +66,7 @@ std::string driver(Learner& learner, const Case& c) {
   std::string s = cpp ? "#include <cstdio>\n" : "#include <stdio.h>\n";
   s += export_learner(learner, loss_of(learner), {zeros({kIn}, d), zeros({kOut}, d)},
                       {.name = "net",
-                       .learning_rate = kRate,
+                       .learning_rate = c.optimizer ? 0 : kRate,
                        .optimizer = c.optimizer,
                        .language = c.language});
   s += cpp ? "static net::Learner l;\nint main(void) {\n"
@@ -173,6 +174,46 @@ TEST_CASE("what cannot be exported is refused") {
   CHECK_THROWS_WITH_AS(
       export_learner(learner, loss_of(learner), {zeros({kIn}), zeros({kOut})}),
       doctest::Contains("BPTT needs whole sequences"), UserError);
+}
+
+TEST_CASE("options of an export that make no sense are refused by name and value") {
+  const auto model = small("gru");
+  Learner learner = compile(*model, D_RTRL{}, zeros({kIn}));
+  const auto refused = [&](const char* message, const LearnerExport& o) {
+    CHECK_THROWS_WITH_AS(
+        export_learner(learner, loss_of(learner), {zeros({kIn}), zeros({kOut})}, o),
+        doctest::Contains(message), UserError);
+  };
+  for (const double rate : {std::numeric_limits<double>::quiet_NaN(),
+                            std::numeric_limits<double>::infinity(), -1.0})
+    refused("export_learner: learning_rate must be >= 0 and finite, got",
+            {.learning_rate = rate});
+  refused("its own learning rate 0.1, got learning_rate 0.5 beside it",
+          {.learning_rate = 0.5, .optimizer = Adam{.lr = 0.1}});
+  refused("the loss takes 2 arguments, got 1 names", {.arguments = {"a"}});
+  refused("the loss takes 2 arguments, got 3 names", {.arguments = {"a", "b", "c"}});
+  refused("got 'int'", {.arguments = {"int", "b"}});
+  refused("got ''", {.arguments = {"a", ""}});
+  refused("got 'a b'", {.arguments = {"a b", "c"}});
+  refused("got 'learning_rate'", {.arguments = {"learning_rate", "b"}});
+  refused("'loss' among the arguments", {.arguments = {"loss", "b"}});
+  refused("results besides, got 9 names",
+          {.results = {"a", "b", "c", "d", "e", "f", "g", "h", "i"}});
+}
+
+TEST_CASE("an argument called y keeps its field") {
+  const auto model = small("gru");
+  Learner learner = compile(*model, D_RTRL{}, zeros({kIn}));
+  const TracedFn loss = [&](const Values& in) {
+    const Value y = learner(in[0]);
+    return LossResult{.loss = mse(y, in[1]), .results = {y}};
+  };
+  const std::string text = export_learner(learner, loss, {zeros({kIn}), zeros({kOut})},
+                                          {.arguments = {"x", "y"}});
+  CHECK(text.find(fmt::format("float y[{}] = {{}};  // argument", kOut)) !=
+        std::string::npos);
+  CHECK(text.find(fmt::format("float r0[{}] = {{}};  // output", kOut)) !=
+        std::string::npos);
 }
 
 }  // namespace export_learner_test
