@@ -49,6 +49,13 @@ struct Numbers {
   }
 };
 
+// Several rows at once, then single ones.
+template <class State>
+HWY_INLINE void all_rows(State t, std::size_t n, std::int64_t count) {
+  for (; count >= kTraceRows; count -= kTraceRows) t.template step<kTraceRows>(n);
+  for (; count > 0; --count) t.template step<1>(n);
+}
+
 // One state, as its rows come one after the other.
 template <class T, TraceForm form, TraceInput input>
 struct OneState {
@@ -108,10 +115,7 @@ struct OneState {
 template <class T, TraceForm form, TraceInput input>
 HWY_NOINLINE void several_rows(const void* const* in, void* const* out, std::size_t n,
                                const TraceRows& rows) {
-  OneState<T, form, input> t(in, out, rows);
-  std::int64_t left = rows.count;
-  for (; left >= kTraceRows; left -= kTraceRows) t.template step<kTraceRows>(n);
-  for (; left > 0; --left) t.template step<1>(n);
+  all_rows(OneState<T, form, input>(in, out, rows), n, rows.count);
 }
 template <class T, TraceForm form, TraceInput input>
 void one_row(const void* const* in, void* const* out, std::size_t n) {
@@ -198,10 +202,7 @@ struct TwoStates {
 template <class T, bool mixed, bool sample>
 HWY_NOINLINE void two_states(const void* const* in, void* const* out, std::size_t n,
                              const TraceRows& rows) {
-  TwoStates<T, mixed, sample> t(in, out, rows);
-  std::int64_t left = rows.count;
-  for (; left >= kTraceRows; left -= kTraceRows) t.template step<kTraceRows>(n);
-  for (; left > 0; --left) t.template step<1>(n);
+  all_rows(TwoStates<T, mixed, sample>(in, out, rows), n, rows.count);
 }
 
 // Calls `f` with a type, a form and what is added as template arguments.
