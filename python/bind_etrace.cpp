@@ -61,12 +61,44 @@ py::tuple part_tuple(const py::object& self, std::vector<T> ETraceGraph::*parts)
                             py::return_value_policy::reference_internal, self));
 }
 
+// A result that keeps the Python object it refers to alive.
+template <class T>
+std::shared_ptr<T> with_owner(const py::object& owner, T result) {
+  auto both = std::make_shared<std::pair<std::shared_ptr<py::object>, T>>(
+      keep(owner), std::move(result));
+  return {both, &both->second};
+}
+
 // As a named tuple: its fields in order.
 py::tuple fields(const py::object& self) {
   const py::tuple names = self.attr("_fields");
   py::tuple out(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) out[i] = py::getattr(self, names[i]);
   return out;
+}
+
+void replace_field(ETraceGraph& g, const std::string& name, const py::object& value) {
+  if (name == "module_info")
+    g.module_info = value.cast<ModuleInfo>();
+  else if (name == "hidden_groups")
+    g.hidden_groups = value.cast<std::vector<HiddenGroup>>();
+  else if (name == "hidden_param_op_relations")
+    g.hidden_param_op_relations = value.cast<std::vector<HiddenParamOpRelation>>();
+  else if (name == "hidden_perturb")
+    g.hidden_perturb = value.cast<std::optional<HiddenPerturbation>>();
+  else if (name == "diagnostics")
+    g.diagnostics = value.cast<std::vector<CompilationRecord>>();
+  else
+    throw UserError(
+        fmt::format("ETraceGraph._replace: '{}' is no field that can be replaced", name));
+}
+
+// The values stay alive with the graph: they may refer to other models.
+py::object replaced(const py::object& self, const py::kwargs& fields) {
+  ETraceGraph g = self.cast<const ETraceGraph&>();
+  for (const auto& [name, value] : fields)
+    replace_field(g, name.cast<std::string>(), py::reinterpret_borrow<py::object>(value));
+  return py::cast(with_owner(py::make_tuple(self, fields), std::move(g)));
 }
 
 void def_tuple(py::class_<ETraceGraph, std::shared_ptr<ETraceGraph>>& c) {
@@ -76,6 +108,7 @@ void def_tuple(py::class_<ETraceGraph, std::shared_ptr<ETraceGraph>>& c) {
            [](const py::object& s, const py::object& i) -> py::object {
              return fields(s)[i];
            })
+      .def("_replace", &replaced, "A copy with other fields.")
       .def(
           "_asdict",
           [](const py::object& s) {
@@ -188,14 +221,6 @@ py::tuple wrap_groups(const std::shared_ptr<std::vector<HiddenGroup>>& groups) {
     for (const Path& p : g.hidden_paths()) by_path[py::cast(p)] = o;
   }
   return py::make_tuple(list, by_path);
-}
-
-// A result that keeps the Python object it refers to alive.
-template <class T>
-std::shared_ptr<T> with_owner(const py::object& owner, T result) {
-  auto both = std::make_shared<std::pair<std::shared_ptr<py::object>, T>>(
-      keep(owner), std::move(result));
-  return {both, &both->second};
 }
 
 // Options for a step that is traced already; it keeps its own control-flow policy.

@@ -117,7 +117,7 @@ void def_runs(py::class_<PyLearner>& c) {
       .def("trace_loss",
            [](PyLearner& l, const py::function& f, bool has_aux,
               const py::args& examples) { return trace_loss(l, f, examples, has_aux); })
-      .def("step_grad", &step_grad)
+      .def("step_grad", &step_grad, "loss"_a, "weight"_a, "args"_a)
       .def("etrace_grad",
            [](PyLearner& l, const py::object& f, const py::dict& options,
               const py::args& sequences) { return l.etrace_grad(sequences, f, options); })
@@ -175,10 +175,12 @@ void def_traces(py::class_<PyLearner>& c) {
            [](PyLearner& l, FeedbackMatrices f) {
              l.learner().set_feedback(std::move(f));
            })
-      .def("set_synthesizer",
-           [](PyLearner& l, const SyntheticGradient& s) {
-             l.learner().set_synthesizer(s);
-           })
+      .def(
+          "set_synthesizer",
+          [](PyLearner& l, const SyntheticGradient& s) {
+            l.learner().set_synthesizer(s);
+          },
+          "predictor"_a)
       .def_property_readonly(
           "synthesizer",
           [](const PyLearner& l) { return l.learner().rule().synthesizer; })

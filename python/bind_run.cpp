@@ -244,20 +244,25 @@ void init_run(py::module_& m) {
   def_evaluate(m);
   py::class_<PyRun>(m, "_TrainingRun")
       .def(py::init<const PyTask&, const py::object&, const Algorithm&, const Optimizer&,
-                    std::int64_t, const std::string&, const py::dict&>())
+                    std::int64_t, const std::string&, const py::dict&>(),
+           "task"_a, "model"_a, "algorithm"_a, "optimizer"_a, "batch"_a, "update"_a,
+           "options"_a)
       .def_property_readonly("learner", &PyRun::learner)
       .def_property_readonly("optimizer", &PyRun::optimizer)
       .def_property_readonly("log", &PyRun::log)
       .def_property_readonly("updates", [](const PyRun& r) { return r.run().updates(); })
       .def("update", &PyRun::update)
       .def("gradient", &PyRun::gradient)
-      .def("train",
-           [](PyRun& r, std::int64_t updates, std::int64_t every, std::int64_t samples,
-              std::int64_t raster_units, const py::object& on_update,
-              const py::object& on_evaluation, const py::object& progress) {
-             return r.train(length_of(updates, every, samples, raster_units), on_update,
-                            on_evaluation, progress);
-           })
+      .def(
+          "train",
+          [](PyRun& r, std::int64_t updates, std::int64_t every, std::int64_t samples,
+             std::int64_t raster_units, const py::object& on_update,
+             const py::object& on_evaluation, const py::object& progress) {
+            return r.train(length_of(updates, every, samples, raster_units), on_update,
+                           on_evaluation, progress);
+          },
+          "updates"_a, "evaluate_every"_a, "samples"_a, "raster_units"_a, "on_update"_a,
+          "on_evaluation"_a, "progress"_a)
       .def("certificate", &PyRun::certificate)
       .def("page", &PyRun::page)
       .def("checkpoint",

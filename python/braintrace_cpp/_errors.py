@@ -115,4 +115,4 @@ def _refusal(text, args, kwargs):
     elif takes and takes[0].startswith("(self: "):
         name = f"{type(args[0]).__name__}.{name}"
         takes, given = [re.sub(r"\(self: [^,)]*(, )?", "(", t) for t in takes], given[1:]
-    return f"{name}: takes {' or '.join(takes)}, got ({', '.join(given)})"
+    return f"{name.lstrip('_')}: takes {' or '.join(takes)}, got ({', '.join(given)})"

@@ -102,6 +102,8 @@ def short_run(**options):
     (lambda: bt.SnAp(bt.nn.GRUCell(3, 4), n=1.5), bt.UserTypeError,
      "^snap: n must be an integer, got 1.5$"),
     (lambda: short_run(seed=-1), bt.UserTypeError, "seed must be an integer >= 0, got -1"),
+    (lambda: short_run().train(updates=2.5), bt.UserTypeError,
+     r"^TrainingRun.train: takes \(updates: int, .*, got \(2.5, "),
     (lambda: short_run().train(updates=-1), bt.UserValueError, "updates must be >= 0, got -1"),
 ])
 def test_options_of_learners_and_runs_are_named(call, kind, text):

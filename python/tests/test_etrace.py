@@ -333,3 +333,13 @@ def test_an_executor_refuses_to_be_compiled_for_other_inputs():
     executor.compile_graph(bt.ones(3))
     with pytest.raises(bt.UserRuntimeError, match=r"f32\[3\]\), got \(f32\[7\]\)"):
         executor.compile_graph(bt.zeros(7))
+
+
+def test_a_graph_is_copied_with_other_fields(gru_graph):
+    bare = gru_graph._replace(diagnostics=(), hidden_perturb=None)
+    assert bare.diagnostics == () and bare.hidden_perturb is None and len(gru_graph.diagnostics)
+    assert bare.hidden_groups[0].hidden_paths == [("h",)]
+    again = bare._replace(diagnostics=gru_graph.diagnostics)
+    assert again.diagnostics == gru_graph.diagnostics
+    with pytest.raises(bt.UserValueError, match="'nothing' is no field"):
+        gru_graph._replace(nothing=1)
