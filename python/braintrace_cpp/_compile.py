@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learning rules by name, and how a model becomes a learner."""
+from numbers import Integral
 from typing import Any, Optional, Type, Union
 
 from . import _core
@@ -191,10 +192,10 @@ class Auto(ETraceAlgorithm):
 
     def __init__(self, model: _core.Module, *, memory: Union[int, str, None] = None,
                  decay_or_rank: float = 0.9, **options: Any) -> None:
-        if isinstance(memory, bool) or not isinstance(memory, (int, str)):
+        if isinstance(memory, bool) or not isinstance(memory, (Integral, str)):
             raise UserTypeError('Auto: memory must be bytes or a text such as "64MB", got '
                                 f"{memory!r}")
-        self._budget = _core.parse_bytes(memory) if isinstance(memory, str) else memory
+        self._budget = _core.parse_bytes(memory) if isinstance(memory, str) else int(memory)
         self._decay = decay_or_rank
         super().__init__(model, **options)
 
