@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `braintrace compare`: several rules on one model and the same data.
+#include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "command.h"
@@ -46,6 +48,7 @@ struct Result {
   RunLog log;
   double cosine_first = 0, cosine_last = 0;
   std::int64_t bytes = 0;
+  bool diverged = false;  // its last loss is no number; the rest is of before
   double step_us() const {
     return log.time_steps > 0 ? 1e6 * log.seconds / static_cast<double>(log.time_steps)
                               : 0;
@@ -73,11 +76,13 @@ class Comparison {
                                  number_text(log.training.back().loss)));
       return !interrupt_.wanted();
     };
-    const bool finished = b.run->train(length);
+    const bool finished = trained(b, length);
     progress_.clear();
-    BT_REQUIRE_KIND(finished, ErrorKind::runtime, "compare: stopped before the end");
-    out.cosine_last = cosine(b);
     out.log = b.run->log();
+    out.diverged = diverged(out.log);
+    BT_REQUIRE_KIND(finished || out.diverged, ErrorKind::runtime,
+                    "compare: stopped before the end");
+    out.cosine_last = out.diverged ? std::numeric_limits<double>::quiet_NaN() : cosine(b);
     spent_ += out.log.seconds;
     const Learner& learner = b.run->learner();
     out.bytes = memory_plan(learner.graph(), learner.algorithm(),
@@ -91,6 +96,16 @@ class Comparison {
     RunRequest r = request_.run;
     r.algorithm = name;
     return build_run(r, request_.threads);
+  }
+
+  // A loss that is no number ends this rule, not the others.
+  static bool trained(BuiltRun& b, const TrainingLength& length) {
+    try {
+      return b.run->train(length);
+    } catch (const UserError&) {
+      if (!diverged(b.run->log())) throw;
+      return false;
+    }
   }
 
   // Both gradients at the weights of `b`.
@@ -116,12 +131,14 @@ json result_json(const std::vector<Result>& results, const CompareRequest& r) {
   j["run"].erase("algorithm");
   for (const Result& x : results) {
     json one = {{"algorithm", x.name},
-                {"test_loss", x.log.evaluations.back().loss},
+                {"diverged", x.diverged},
+                {"test_loss", x.diverged ? json() : json(x.log.evaluations.back().loss)},
                 {"constant_loss", x.log.constant_loss},
                 {"cosine_to_bptt", {{"first", x.cosine_first}, {"last", x.cosine_last}}},
                 {"bytes", x.bytes},
                 {"step_us", x.step_us()}};
-    if (const auto a = x.log.evaluations.back().accuracy) one["accuracy"] = *a;
+    if (const auto a = x.log.evaluations.back().accuracy; a && !x.diverged)
+      one["accuracy"] = *a;
     json losses = json::array();
     for (const RunPoint& p : x.log.training) losses.push_back(p.loss);
     one["losses"] = losses;
@@ -139,11 +156,13 @@ std::string result_text(const std::vector<Result>& results, const CompareRequest
   std::vector<std::vector<std::string>> rows;
   for (const Result& x : results) {
     const RunPoint& last = x.log.evaluations.back();
-    std::vector<std::string> row = {x.name, number_text(last.loss),
-                                    percent_text(last.loss / x.log.constant_loss)};
-    if (labels) row.push_back(percent_text(last.accuracy.value_or(0)));
+    const auto unless_lost = [&](std::string text) { return x.diverged ? "-" : text; };
+    std::vector<std::string> row = {
+        x.name, x.diverged ? "diverged" : number_text(last.loss),
+        unless_lost(percent_text(last.loss / x.log.constant_loss))};
+    if (labels) row.push_back(unless_lost(percent_text(last.accuracy.value_or(0))));
     row.push_back(fmt::format("{:.3f}", x.cosine_first));
-    row.push_back(fmt::format("{:.3f}", x.cosine_last));
+    row.push_back(unless_lost(fmt::format("{:.3f}", x.cosine_last)));
     row.push_back(bytes_text(x.bytes));
     row.push_back(fmt::format("{:.2f}", x.step_us()));
     rows.push_back(row);
@@ -174,6 +193,25 @@ std::string picture(const std::vector<Result>& results, const CompareRequest& r)
        .max_points = 120});
 }
 
+// "d_rtrl at batch 3, bptt at batch 4"
+std::string lost_text(const std::vector<Result>& results) {
+  std::vector<std::string> lost;
+  for (const Result& x : results)
+    if (x.diverged)
+      lost.push_back(fmt::format("{} at batch {}", x.name, x.log.training.size()));
+  return fmt::format("{}", fmt::join(lost, ", "));
+}
+
+void require_one_left(const std::vector<Result>& results) {
+  const bool left = std::any_of(results.begin(), results.end(),
+                                [](const Result& x) { return !x.diverged; });
+  BT_REQUIRE_KIND(
+      left, ErrorKind::runtime,
+      fmt::format("compare: every rule has diverged ({}); a smaller --lr or a "
+                  "--clip-norm may help",
+                  lost_text(results)));
+}
+
 void compare(const CompareRequest& r) {
   require_writable(r.out);
   std::vector<Result> results;
@@ -183,10 +221,13 @@ void compare(const CompareRequest& r) {
   if (!r.out.empty()) write_text(picture(results, r), r.out);
   if (r.json) {
     write_text(json_text(result_json(results, r)) + "\n");
-    return;
+    return require_one_left(results);
   }
+  const std::string lost = lost_text(results);
   write_text(result_text(results, r) +
+             (lost.empty() ? "" : fmt::format("diverged: {}.\n", lost)) +
              (r.out.empty() ? "" : fmt::format("picture of the losses: {}\n", r.out)));
+  require_one_left(results);
 }
 
 }  // namespace

@@ -188,7 +188,10 @@ std::string rate_text(double per_second) {
   return fmt::format("{:.1f}", per_second);
 }
 
-std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string percent_text(double share) {
+  return share < 1e4 ? fmt::format("{:.1f} %", 100 * share)
+                     : fmt::format("{:.3g} %", 100 * share);
+}
 
 namespace {
 

@@ -64,6 +64,15 @@ class Planner {
                             {.decay_or_rank = request_.rule.decay});
   }
 
+  // UserError (compilation): what no rule can serve.
+  void require_compiled() {
+    try {
+      graph(D_RTRL{});
+    } catch (const UserError& e) {
+      throw UserError(ErrorKind::compilation, e.what());
+    }
+  }
+
   std::int64_t parameters() const { return count_parameters(*loaded_.module); }
 
  private:
@@ -168,6 +177,9 @@ std::string head_text(const PlanRequest& r, const Planner& planner) {
 void plan_all(const PlanRequest& r, Planner& planner) {
   std::vector<Entry> entries;
   for (const std::string& name : planned_names()) entries.push_back(planner.plan(name));
+  if (std::all_of(entries.begin(), entries.end(),
+                  [](const Entry& e) { return !e.refused.empty(); }))
+    planner.require_compiled();
   if (r.json) {
     json j = {{"model", r.model.model}, {"steps", r.steps}, {"rules", json::array()}};
     for (const Entry& e : entries) j["rules"].push_back(plan_json(e));
@@ -191,6 +203,7 @@ void plan_all(const PlanRequest& r, Planner& planner) {
 
 void plan_one(const PlanRequest& r, Planner& planner) {
   const Entry e = planner.plan(r.rule.algorithm);
+  if (!e.refused.empty()) planner.require_compiled();
   BT_REQUIRE_KIND(e.refused.empty(), ErrorKind::not_supported, e.refused);
   if (r.json) {
     write_text(json_text(plan_json(e)) + "\n");
@@ -202,6 +215,7 @@ void plan_one(const PlanRequest& r, Planner& planner) {
 }
 
 void plan_auto(const PlanRequest& r, Planner& planner) {
+  planner.require_compiled();
   const AlgorithmChoice choice = planner.choose();
   if (r.json) {
     json j = {{"chosen", choice.algorithm.name},

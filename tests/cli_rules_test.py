@@ -4,6 +4,7 @@
 
 Usage: cli_rules_test.py PROGRAM
 """
+import json
 import re
 import resource
 import subprocess
@@ -71,6 +72,11 @@ class Plan(Case):
         own = self.output("plan", "--task", "delayed_match", "--model", "gru")
         self.assertTrue(own.startswith("gru: "), own)
 
+    def test_a_model_that_does_not_compile_is_no_plan(self):
+        for rule in ("all", "auto", "d_rtrl"):
+            self.refuses(1, "must have 10 entries, got x [1,2,3]", "plan", "--input", "1,2,3",
+                         "--algorithm", rule)
+
     def test_arguments_of_rules(self):
         def size(n):
             return self.result("plan", "--model", "rnn", "--hidden", "8", "--algorithm", "snap",
@@ -102,6 +108,28 @@ class Compare(Case):
                      "--algorithms", "nope")
         self.refuses(1, "cannot write", "compare", *SMALL[:4], "--updates", "1",
                      "--algorithms", "bptt", "--out", "/nonexistent/x.svg")
+
+
+class Diverged(Case):
+    WILD = ["compare", *SMALL[:4], "--updates", "3", "--clip-norm", "0", "--optimizer", "sgd"]
+
+    def test_a_rule_that_diverges_leaves_the_others(self):
+        arguments = [*self.WILD, "--model", "rnn", "--lr", "100", "--algorithms", "d_rtrl,uoro"]
+        made = {r["algorithm"]: r for r in self.result(*arguments)["rules"]}
+        self.assertEqual([r["diverged"] for r in made.values()], [False, True])
+        self.assertGreater(made["d_rtrl"]["test_loss"], 1e6)
+        self.assertIsNone(made["uoro"]["test_loss"])
+        text = self.output(*arguments)
+        self.assertRegex(text, r"\n  d_rtrl +[\d.e+]+ +[\d.e+]+ % ")
+        self.assertRegex(text, r"\n  uoro +diverged +- ")
+        self.assertRegex(text, r"\ndiverged: uoro at batch \d\.\n")
+
+    def test_rules_that_all_diverge_are_told_and_exit_code_1(self):
+        done = run(*self.WILD, "--lr", "1e30", "--algorithms", "d_rtrl,bptt", "--json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("every rule has diverged (d_rtrl at batch 2, bptt at batch 2)", done.stderr)
+        made = json.loads(done.stdout)
+        self.assertEqual([r["diverged"] for r in made["rules"]], [True, True])
 
 
 class Verify(Case):
