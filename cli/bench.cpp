@@ -338,7 +338,7 @@ CLI::App* add_bench(CLI::App& app, BenchRequest& r) {
   option("--steps", r.steps, "length of the sequence", size);
   option("--window", r.window, "steps per window; 0: chosen; --steps: one window",
          whole_number(0, 1 << 24));
-  option("--layers", r.layers, "recurrent layers", size);
+  option("--layers", r.layers, "recurrent layers", layer_count());
   add_threads_option(*b, r.threads);
   option("--repeat", r.repeat, "timed runs; 0: only the first gradient",
          whole_number(0, 1 << 24));

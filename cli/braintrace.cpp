@@ -102,6 +102,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kExamples);
   app.allow_config_extras(CLI::config_extras_mode::error);
+  app.config_formatter(cli::config_format());
   app.set_config("--config", "", "read options from a TOML or INI file, by [command]");
   const std::vector<cli::Command> commands = {cli::add_show(app),    cli::add_train(app),
                                               cli::add_eval(app),    cli::add_plan(app),

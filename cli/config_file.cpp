@@ -3,6 +3,8 @@
 
 #include <cctype>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -47,10 +49,32 @@ bool is_config_line(std::string_view line) {
   return rest.starts_with(']') && ends_here(rest.substr(1), "#;");
 }
 
+// Without the byte order mark, lines ended by \n.
+std::istringstream config_text(std::istream& in) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (text.starts_with(mark)) text.erase(0, mark.size());
+  for (std::size_t at = text.find("\r\n"); at != std::string::npos;
+       at = text.find("\r\n", at))
+    text.erase(at, 1);
+  return std::istringstream(text);
+}
+
+class AnyLineEnds : public CLI::ConfigTOML {
+ public:
+  std::vector<CLI::ConfigItem> from_config(std::istream& in) const override {
+    std::istringstream text = config_text(in);
+    return CLI::ConfigTOML::from_config(text);
+  }
+};
+
 }  // namespace
 
+std::shared_ptr<CLI::Config> config_format() { return std::make_shared<AnyLineEnds>(); }
+
 void require_config_lines(const std::string& file) {
-  std::ifstream in(file);
+  std::ifstream bytes(file, std::ios::binary);
+  std::istringstream in = config_text(bytes);
   int number = 1;
   for (std::string line; std::getline(in, line); ++number)
     BT_REQUIRE(is_config_line(line),

@@ -25,15 +25,58 @@ struct Input {
   DType dtype = DType::f32;
 };
 
-// The JSON object behind a request. A kind becomes {"kind": ...}.
-json source_of(const ModelRequest& request) {
-  if (is_model_file(request.model)) return model_file(request.model);
-  const std::string& model = request.model;
-  require_model(model);
+bool is_short_name(const std::string& model) {
   const std::vector<std::string> names = nn::sized_model_names();
-  if (std::find(names.begin(), names.end(), model) != names.end())
-    return json::parse(nn::sized_model(model, request.sizes));
-  return {{"kind", model}};
+  return std::find(names.begin(), names.end(), model) != names.end();
+}
+
+struct BuiltModel {
+  json text;
+  std::unique_ptr<Module> module;
+};
+
+BuiltModel built_from(json text) {
+  std::unique_ptr<Module> module = nn::build_model(text.dump());
+  return {std::move(text), std::move(module)};
+}
+
+// A kind of the registry with as many of the sizes as it takes; with those that were
+// given in any case.
+std::optional<BuiltModel> with_sizes(const ModelRequest& r) {
+  json text = json::parse(nn::sized_model(r.model, r.sizes));
+  for (const char* next : {"n_out", "n_in", ""}) try {
+      return built_from(text);
+    } catch (const UserError&) {
+      if (!r.given.empty() && (*next == '\0' || r.given.contains(next))) throw;
+      text.erase(next);
+    }
+  return std::nullopt;
+}
+
+// By itself where it can be.
+BuiltModel of_kind(const ModelRequest& r) {
+  constexpr const char* hint =
+      "; give options of a kind as JSON, for example --model '{\"kind\": \"lif_net\", "
+      "\"n_in\": 10, \"n_rec\": 32, \"n_out\": 10}' (docs/nn.md lists them)";
+  try {
+    if (!r.given.empty()) return with_sizes(r).value();
+    return built_from({{"kind", r.model}});
+  } catch (const UserError& e) {
+    std::optional<BuiltModel> sized;
+    if (r.given.empty()) sized = with_sizes(r);
+    if (!sized) throw UserError(e.what() + std::string(hint));
+    return std::move(*sized);
+  }
+}
+
+// The JSON object behind a request, and the model it describes.
+BuiltModel source_of(const ModelRequest& request) {
+  require_model(request.model);
+  if (!is_model_file(request.model) && !is_short_name(request.model))
+    return of_kind(request);
+  return built_from(is_model_file(request.model)
+                        ? model_file(request.model)
+                        : json::parse(nn::sized_model(request.model, request.sizes)));
 }
 
 Shape shape_from(const json& j, const char* what) {
@@ -122,23 +165,21 @@ std::optional<std::int64_t> recorded_batch(const json& source) {
 }  // namespace
 
 void add_model_options(CLI::App& app, ModelRequest& r) {
-  const CLI::Validator size = at_least_one();
   app.add_option("--model", r.model,
                  fmt::format("{}; a kind of the registry; JSON, or a file with it",
                              fmt::join(nn::sized_model_names(), ", ")))
       ->capture_default_str();
-  app.add_option("--hidden", r.sizes.n_rec, "short names: recurrent units of a layer")
-      ->check(size)
-      ->capture_default_str();
-  app.add_option("--layers", r.sizes.layers, "short names: recurrent layers")
-      ->check(size)
-      ->capture_default_str();
-  app.add_option("--n-in", r.sizes.n_in, "short names: inputs")
-      ->check(size)
-      ->capture_default_str();
-  app.add_option("--n-out", r.sizes.n_out, "short names: outputs")
-      ->check(size)
-      ->capture_default_str();
+  const auto size_option = [&](const char* name, std::int64_t& value, const char* key,
+                               const char* what) {
+    app.add_option(name, value, what)
+        ->check(&value == &r.sizes.layers ? layer_count() : at_least_one())
+        ->each([&r, key](const std::string&) { r.given.insert(key); })
+        ->capture_default_str();
+  };
+  size_option("--hidden", r.sizes.n_rec, "n_rec", "recurrent units of a layer");
+  size_option("--layers", r.sizes.layers, "layers", "recurrent layers");
+  size_option("--n-in", r.sizes.n_in, "n_in", "inputs");
+  size_option("--n-out", r.sizes.n_out, "n_out", "outputs");
   app.add_option("--input", r.inputs,
                  "shape of an input without batch, e.g. 1,28,28 (repeatable)")
       ->delimiter(' ');
@@ -182,10 +223,11 @@ std::string model_title(const std::string& model) {
 }
 
 LoadedModel load_model(const ModelRequest& request) {
-  const json source = source_of(request);
+  BuiltModel made = source_of(request);
+  const json& source = made.text;
   LoadedModel out;
   out.title = std::filesystem::path(model_title(request.model)).stem().string();
-  out.module = nn::build_model(source.dump());
+  out.module = std::move(made.module);
   std::vector<Input> inputs;
   for (const std::string& text : request.inputs)
     inputs.push_back({shape_from_text(text)});

@@ -4,6 +4,7 @@
 // (text or file) with a model or a recorded run; and an example of its inputs.
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace braintrace::cli {
 
 struct ModelRequest {
   std::string model;  // short name, kind or file
-  nn::ModelSizes sizes = {.n_in = 10, .n_rec = 32, .n_out = 10};  // of short names
+  nn::ModelSizes sizes = {.n_in = 10, .n_rec = 32, .n_out = 10};
+  std::set<std::string> given;      // sizes by key, "n_rec": kinds must take these
   std::vector<std::string> inputs;  // "10", "1,28,28"; empty: what the model says
   std::optional<std::int64_t> batch = {};
 };

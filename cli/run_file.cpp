@@ -45,7 +45,10 @@ void require_memory(double bytes, const std::string& option) {
 void require_fitting_sizes(const RunRequest& r, const Task& task) {
   const double hidden = static_cast<double>(r.hidden);
   if (!is_model_file(r.model))
-    require_memory(4 * hidden * hidden, fmt::format("--hidden {}", r.hidden));
+    require_memory(4 * hidden * hidden * static_cast<double>(r.layers),
+                   r.layers == 1
+                       ? fmt::format("--hidden {}", r.hidden)
+                       : fmt::format("--hidden {} --layers {}", r.hidden, r.layers));
   constexpr std::int64_t usual = 1024;
   if (r.batch <= usual) return;
   RunRequest small = r;

@@ -20,19 +20,26 @@ namespace braintrace::cli {
 
 using nlohmann::json;
 
-namespace {
-
-std::pair<std::string, std::string> name_and_value(const char* option,
-                                                   const std::string& pair) {
-  const std::size_t equals = pair.find('=');
-  BT_REQUIRE(equals != std::string::npos,
-             fmt::format("{} needs name=value, got '{}'", option, pair));
-  return {pair.substr(0, equals), pair.substr(equals + 1)};
+std::vector<std::pair<std::string, std::string>> named_values(
+    const char* option, const std::vector<std::string>& pairs) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const std::string& pair : pairs) {
+    const std::size_t equals = pair.find('=');
+    BT_REQUIRE(equals != std::string::npos,
+               fmt::format("{} needs name=value, got '{}'", option, pair));
+    const std::string name = pair.substr(0, equals);
+    for (const auto& [known, value] : out)
+      BT_REQUIRE(known != name,
+                 fmt::format("{} gives '{}' more than once: '{}={}' and '{}'", option,
+                             name, known, value, pair));
+    out.emplace_back(name, pair.substr(equals + 1));
+  }
+  return out;
 }
 
-}  // namespace
-
-CLI::Validator at_least_one() { return whole_number(1, std::int64_t{1} << 31); }
+CLI::Validator at_least_one() { return whole_number(1, (std::int64_t{1} << 31) - 1); }
+// Compiling takes a tenth of a second per layer.
+CLI::Validator layer_count() { return whole_number(1, 1000); }
 
 CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
   return CLI::Validator(
@@ -104,7 +111,7 @@ void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted) {
       ->check(size)
       ->capture_default_str();
   app.add_option("--layers", r.layers, "recurrent layers")
-      ->check(size)
+      ->check(layer_count())
       ->capture_default_str();
   app.add_option("--batch", r.batch, "samples per batch")
       ->check(size)
@@ -194,10 +201,8 @@ RunRequest run_request_from_json(const json& j) {
 
 Task task_of(const RunRequest& r) {
   TaskSettings settings;
-  for (const std::string& pair : r.task_options) {
-    const auto [name, value] = name_and_value("--task-option", pair);
+  for (const auto& [name, value] : named_values("--task-option", r.task_options))
     settings[name] = value;
-  }
   return configured_task(r.task, settings, {.seed = r.seed});
 }
 
@@ -215,8 +220,7 @@ void set_options(const std::vector<std::string>& set, LearningOptions& learning,
                  CompileOptions& graph) {
   std::vector<std::string> known = learning_option_names();
   for (std::string& name : option_names()) known.push_back(std::move(name));
-  for (const std::string& pair : set) {
-    const auto [name, value] = name_and_value("--set", pair);
+  for (const auto& [name, value] : named_values("--set", set)) {
     BT_REQUIRE(
         std::find(known.begin(), known.end(), name) != known.end(),
         fmt::format("--set: no option '{}'; there are {}", name, fmt::join(known, ", ")));

@@ -34,7 +34,8 @@ struct RunOptionsWanted {
   bool algorithm = true, optimizer = true;
 };
 // Validators that leave the help text alone.
-CLI::Validator at_least_one();
+CLI::Validator at_least_one();  // below 2^31
+CLI::Validator layer_count();
 CLI::Validator whole_number(std::int64_t least, std::int64_t most);
 enum class Zero { refused, allowed };
 CLI::Validator positive_number(Zero zero = Zero::refused);
@@ -44,6 +45,9 @@ CLI::Validator seed_number();  // 0 to 2^63 - 2: what is read of larger ones is 
 void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted = {});
 void add_decay_options(CLI::App& app, RunRequest& r);  // arguments of rules
 void add_threads_option(CLI::App& app, int& threads);
+// "name=value" in order; UserError for other texts and for a name given twice.
+std::vector<std::pair<std::string, std::string>> named_values(
+    const char* option, const std::vector<std::string>& pairs);
 // name=value, to the option's owner. UserError lists all names.
 void set_options(const std::vector<std::string>& set, LearningOptions& learning,
                  CompileOptions& graph);

@@ -54,12 +54,8 @@ CompileOptions options_of(const ShowRequest& request, bool batched) {
   CompileOptions options;
   options.batched = batched;
   if (request.compat) options = compat(options);
-  for (const std::string& pair : request.set) {
-    const std::size_t equals = pair.find('=');
-    BT_REQUIRE(equals != std::string::npos,
-               fmt::format("--set needs name=value, got '{}'", pair));
-    set_option(options, pair.substr(0, equals), pair.substr(equals + 1));
-  }
+  for (const auto& [name, value] : named_values("--set", request.set))
+    set_option(options, name, value);
   return options;
 }
 

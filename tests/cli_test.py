@@ -135,6 +135,8 @@ class Refusals(Cli):
                 ("--batch", ["--model", "single_rnn", "--batch", "0"]),
                 ("--set needs name=value", ["--model", "single_rnn", "--set", "mixing"]),
                 ("no option 'nope'", ["--model", "single_rnn", "--set", "nope=1"]),
+                ("--set gives 'weight_paths' more than once",
+                 ["--model", "gru", "--set", "weight_paths=auto", "--set", "weight_paths=local"]),
                 ("--input must be sizes", ["--model", "single_rnn", "--input", "1x2"]),
                 ("--model is required", [])):
             with self.subTest(message):
@@ -157,6 +159,19 @@ class Refusals(Cli):
         self.assertEqual(json.loads(text)["hidden_groups"][0]["varshape"], [64])
         self.refuses(2, "--format excludes --json", "show", "--model", "gru", "--json",
                      "--format", "dot")
+
+    def test_kinds_take_the_sizes_they_know(self):
+        def shape(*options):
+            text = self.output("show", "--json", "--model", *options)
+            return json.loads(text)["hidden_groups"][0]["varshape"]
+        self.assertEqual(shape("lif_net"), [32])
+        self.assertEqual(shape("lif_net", "--hidden", "7"), [7])
+        self.assertEqual(shape("single_rnn", "--hidden", "5"), [5])
+        self.assertEqual(shape("tied", "--hidden", "5", "--input", "5"), [5])
+        self.output("show", "--model", "conv_rnn")
+        self.refuses(2, "unknown option 'n_in'", "show", "--model", "tied", "--n-out", "3")
+        self.refuses(2, "give options of a kind as JSON, for example --model '{\"kind\": ",
+                     "show", "--model", "scan_leaky")
 
     def test_bench_times_no_compilation(self):
         # Compiling makes thousands of allocations; the one timed run makes a handful.

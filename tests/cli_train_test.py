@@ -89,6 +89,14 @@ class Train(Case):
         self.refuses(2, "'units' under [train]", "train", "--config", str(file))
         self.refuses(2, "absent.toml", "train", "--config", "absent.toml")
 
+    def test_files_of_any_editor(self):
+        file = self.folder / "run.toml"
+        for start, end in ((b"", b"\r\n"), (b"\xef\xbb\xbf", b"\n"), (b"\xef\xbb\xbf", b"\r\n")):
+            file.write_bytes(start + end.join((b"[train]", b"# sizes", b"", b"hidden = 4",
+                                               b'task = "pattern"', b"epochs = 1", b"")))
+            made = self.result("train", "--config", str(file), "--samples", "32")
+            self.assertEqual((made["run"]["hidden"], made["run"]["task"]), (4, "pattern"))
+
     def test_models_from_files(self):
         file = self.folder / "net.json"
         file.write_text('{"kind": "single_rnn", "n_in": 1, "n_rec": 5, "n_out": 1}')
@@ -119,6 +127,18 @@ class Train(Case):
                 ("give a command: show, train", []),
                 ("--lr: must be a positive number, got 'x'", ["train", "--lr", "x"]),
                 ("--hidden: must be a whole number from 1", ["train", "--hidden", "0"]),
+                ("--hidden: must be a whole number from 1 to 2147483647, got '2147483648'",
+                 ["train", "--hidden", "2147483648"]),
+                ("--layers: must be a whole number from 1 to 1000, got '100000'",
+                 ["train", "--layers", "100000", "--hidden", "1"]),
+                ("--layers: must be a whole number from 1 to 1000, got '100000'",
+                 ["plan", "--layers", "100000"]),
+                ("--hidden 100000 --layers 1000 needs about",
+                 ["train", "--hidden", "100000", "--layers", "1000"]),
+                ("--set gives 'mixing' more than once: 'mixing=sum' and 'mixing=sum'",
+                 ["train", "--set", "mixing=sum", "--set", "mixing=sum"]),
+                ("--task-option gives 'steps' more than once: 'steps=3' and 'steps=4'",
+                 ["train", "--task-option", "steps=3", "--task-option", "steps=4"]),
                 ("unknown model 'gr'; known: gru, ", ["train", "--model", "gr"])):
             self.refuses(2, message, *arguments)
 
