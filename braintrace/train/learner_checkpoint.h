@@ -13,8 +13,8 @@ namespace braintrace {
 Checkpoint checkpoint_of(const Learner& learner, const Optimizer& optimizer,
                          std::int64_t step);
 // Puts everything back. UserError, before anything changes, when a path, shape or trace
-// does not belong to them, one of the learner's is missing, or another algorithm wrote
-// it.
+// does not belong to them, one of the learner's is missing, or another algorithm or
+// optimiser wrote it.
 void restore(Learner& learner, Optimizer& optimizer, const Checkpoint& c);
 // The same without an optimiser; what the checkpoint has of one is left aside.
 void restore(Learner& learner, const Checkpoint& c);
