@@ -16,6 +16,11 @@
 #include "braintrace/nn/model_registry.h"
 
 namespace braintrace::cli {
+
+const char* const kKindHint =
+    "; give options of a kind as JSON, for example --model '{\"kind\": \"lif_net\", "
+    "\"n_in\": 10, \"n_rec\": 32, \"n_out\": 10}' (docs/nn.md lists them)";
+
 namespace {
 
 using nlohmann::json;
@@ -55,16 +60,13 @@ std::optional<BuiltModel> with_sizes(const ModelRequest& r) {
 
 // By itself where it can be.
 BuiltModel of_kind(const ModelRequest& r) {
-  constexpr const char* hint =
-      "; give options of a kind as JSON, for example --model '{\"kind\": \"lif_net\", "
-      "\"n_in\": 10, \"n_rec\": 32, \"n_out\": 10}' (docs/nn.md lists them)";
   try {
     if (!r.given.empty()) return with_sizes(r).value();
     return built_from({{"kind", r.model}});
   } catch (const UserError& e) {
     std::optional<BuiltModel> sized;
     if (r.given.empty()) sized = with_sizes(r);
-    if (!sized) throw UserError(e.what() + std::string(hint));
+    if (!sized) throw UserError(std::string(e.what()) + kKindHint);
     return std::move(*sized);
   }
 }

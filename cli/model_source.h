@@ -34,6 +34,9 @@ struct LoadedModel {
 // --model, its sizes, --input and --batch.
 void add_model_options(CLI::App& app, ModelRequest& request);
 
+// To say after a refusal of a kind of the registry.
+extern const char* const kKindHint;
+
 bool is_model_file(const std::string& model);        // or the JSON text itself
 std::string model_title(const std::string& model);   // as given; of JSON text its kind
 void require_model(const std::string& model);        // UserError lists what there is

@@ -19,9 +19,18 @@ namespace {
 
 using nlohmann::json;
 
+std::unique_ptr<Module> model_of(const BuiltRun& b) {
+  try {
+    return nn::build_model(b.model_text);
+  } catch (const UserError& e) {
+    if (is_model_file(b.request.model)) throw;
+    throw UserError(std::string(e.what()) + kKindHint);
+  }
+}
+
 void build(BuiltRun& b, int threads) {
   const Task task = task_of(b.request);
-  b.model = nn::build_model(b.model_text);
+  b.model = model_of(b);
   const Algorithm algorithm = algorithm_of(b.request, *b.model, task);
   TrainingOptions options = training_options(b.request);
   options.learner.threads = threads;

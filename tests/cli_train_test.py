@@ -200,6 +200,8 @@ class Train(Case):
                 (2, "--lr", ["--lr", "-1"]),
                 (2, "--set needs name=value", ["--set", "x"]),
                 (2, "there are bias_correction, history, ", ["--set", "foo=1"]),
+                (2, "give options of a kind as JSON, for example --model '{", ["--model",
+                                                                              "grouped_rnn"]),
                 (2, "'gif_net' has one layer", ["--model", "gif_net", "--layers", "2"]),
                 (2, "ThreeFactor needs a modulator", ["--algorithm", "three_factor"]),
                 (2, "no rule fits into 1 B", ["--algorithm", "auto", "--memory", "1"]),
