@@ -211,6 +211,7 @@ class Certifier {
         pulses[hidden.size() + i].add(neurons[i].neuron->get_spike().array());
       return true;
     };
+    learner_.impl_->goes_by_steps = true;
     learner_.etrace_grad(sequences_, loss_, by_step);
     for (std::size_t i = 0; i < pulses.size(); ++i) {
       const bool spikes = i >= hidden.size();

@@ -176,7 +176,8 @@ void GradDriver::run(const Fetch& fetch, GradResult& result) {
 // so there they must be asked for.
 bool GradDriver::use_windows() const {
   if (chunk_ > 1) return false;
-  if (learner_.is_bptt()) return true;  // step by step it would be another rule
+  // Step by step BPTT would be another rule.
+  if (learner_.is_bptt() && !learner_.goes_by_steps) return true;
   if (learner_.options.vmap || options_.window == 1) return false;
   if (learner_.algorithm.config.learning_signal() == LearningSignal::modulatory)
     return false;

@@ -95,6 +95,7 @@ struct Learner::Impl {
                                              const std::vector<std::string>& weights,
                                              const WindowOptions& window);
   bool is_bptt() const { return algorithm.engine == Engine::bptt; }
+  bool goes_by_steps = false;  // BPTT, for whoever wants its states, not its gradient
   std::shared_ptr<Executable> traced(const std::vector<Type>& args, const TracedFn& fn,
                                      const StepRequest& request, std::string_view caller);
   LossProgram trace(const std::vector<Type>& args, const TracedFn& fn,
