@@ -11,6 +11,7 @@
 #include "braintrace/ir/builder.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/ops/region_view.h"
+#include "braintrace/passes/count_loops.h"
 
 namespace braintrace {
 namespace {
@@ -314,8 +315,24 @@ void separate_hidden_outputs(const StepModel& step, std::size_t num_outputs, Ite
 
 }  // namespace
 
-StepModel canonical_step(const StepModel& step, const CompileOptions& options,
+// The step with another program of the same inputs and outputs.
+static StepModel with_program(StepModel step, Graph program) {
+  step.program = std::move(program);
+  std::size_t arg = step.num_args, exit = step.num_outputs;
+  for (StepState& s : step.states)
+    for (std::size_t i = 0; i < s.in.size(); ++i) {
+      s.in[i] = step.program.inputs()[arg++];
+      s.out[i] = step.program.outputs()[exit++];
+    }
+  return step;
+}
+
+StepModel canonical_step(const StepModel& traced, const CompileOptions& options,
                          Diagnostics& diagnostics) {
+  const bool counted =
+      options.counted_loops == CountedLoops::scan && has_while(traced.program);
+  const StepModel step =
+      counted ? with_program(traced, count_loops(traced.program)) : traced;
   const auto builder = Builder::create();
   const Items in = tainted_inputs(step, *builder);
   std::set<ValueId> makes_hidden;
@@ -323,19 +340,9 @@ StepModel canonical_step(const StepModel& step, const CompileOptions& options,
     if (is_hidden(s.kind)) makes_hidden.insert(s.out[0]);
   Items out = Canonicalizer(options, diagnostics).run(step.program, in, makes_hidden);
   separate_hidden_outputs(step, step.num_outputs, out, in);
-
-  StepModel result = step;
   std::vector<Value> values;
   for (const Item& i : out) values.push_back(i.value);
-  result.program = builder->finish(values);
-  std::size_t arg = step.num_args, exit = step.num_outputs;
-  for (StepState& s : result.states) {
-    for (std::size_t i = 0; i < s.in.size(); ++i) {
-      s.in[i] = result.program.inputs()[arg++];
-      s.out[i] = result.program.outputs()[exit++];
-    }
-  }
-  return result;
+  return with_program(step, builder->finish(values));
 }
 
 }  // namespace braintrace

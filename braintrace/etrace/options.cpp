@@ -48,6 +48,7 @@ const std::map<std::string, Choice, std::less<>>& choices() {
       {"weight_source", choice(&CompileOptions::weight_source, {"all", "first_found"})},
       {"snap_fallback",
        choice(&CompileOptions::snap_fallback, {"per_sample", "all_axes"})},
+      {"counted_loops", choice(&CompileOptions::counted_loops, {"keep", "scan"})},
       {"on_refused", choice(&CompileOptions::on_refused, {"fail", "freeze"})},
   };
   return table;

@@ -32,8 +32,8 @@ void gemm(const GemmSpec& spec, const void* a, const void* b, void* c, ThreadPoo
 // B laid out as the kernels read it, for use with many A: about a third faster for few
 // rows. Needs one matrix B: batch 1, or batch stride 0 in B. The result is bitwise that
 // of gemm, but for one or two rows and columns of B that lie along k. 0 bytes: there is
-// no packed form (integers, a column stride in C, nothing to sum). Columns from j on, where j
-// is a multiple of gemm_panel (gemm_kernels_impl.h), lie from element j * k on.
+// no packed form (integers, a column stride in C, nothing to sum). Columns from j on,
+// where j is a multiple of gemm_panel (gemm_kernels_impl.h), lie from element j * k on.
 std::size_t packed_b_bytes(const GemmSpec& spec);
 void pack_b(const GemmSpec& spec, const void* b, void* packed, ThreadPool& pool);
 void gemm_packed(const GemmSpec& spec, const void* a, const void* packed, void* c,

@@ -35,8 +35,9 @@ void gemm_tile(DType dtype, const TileProduct& p, std::byte* scratch);
 
 // Columns of a packed panel; a panel holds k rows of that many, zeros at the end.
 std::int64_t gemm_panel(DType dtype);
-// Packs all of `columns`, one panel after the other. Rows that lie along their columns are
-// read through once: at most kPackedPanels panels, or writing them wears out the cache.
+// Packs all of `columns`, one panel after the other. Rows that lie along their columns
+// are read through once: at most kPackedPanels panels, or writing them wears out the
+// cache.
 inline constexpr std::int64_t kPackedPanels = 4;
 void gemm_pack(DType dtype, const MatrixStrides& s, const void* b, std::int64_t k,
                std::int64_t columns, void* to);
