@@ -251,13 +251,12 @@ class Joiner : TileActions {
   }
   std::optional<Mixed> as_mixed(std::size_t t) const {
     const unsigned scalars = action(t).scalars;
-    const int count = is_kernel(t, MicroOp::add, 2, scalars)   ? 2
-                      : is_kernel(t, MicroOp::mul, 0, scalars) ? 1
-                                                               : 0;
+    int count = is_kernel(t, MicroOp::mul, 0, scalars) ? 1 : 0;
+    if (is_kernel(t, MicroOp::add, 2, scalars)) count = 2;
     Mixed terms;
     for (int i = 0; i < count; ++i) {
       const auto term = term_of(t, i);
-      if (!term) return std::nullopt;
+      if (!term || (i > 0 && term->e == terms[0].e)) return std::nullopt;
       terms.push_back(*term);
     }
     return count > 0 ? std::optional(terms) : std::nullopt;
@@ -283,9 +282,9 @@ class Joiner : TileActions {
 
   // The states all terms read, in the order of the longer list; more than two: none.
   static Ints states_of(const Mixed& a, const Mixed& b) {
+    if (a.size() < b.size()) return states_of(b, a);
     Ints states;
-    for (const Mixed* terms :
-         {a.size() < b.size() ? &b : &a, a.size() < b.size() ? &a : &b})
+    for (const Mixed* terms : {&a, &b})
       for (const Term& term : *terms)
         if (std::find(states.begin(), states.end(), term.e) == states.end())
           states.push_back(term.e);
@@ -303,8 +302,8 @@ class Joiner : TileActions {
     const auto first = half_of(h, 0), second = half_of(h, 1);
     if (!first || !second || first->t == second->t) return std::nullopt;
     const Update &u1 = first->update, &u2 = second->update;
-    const bool numbers[] = {u1.input == TraceInput::number,
-                            u2.input == TraceInput::number};
+    const auto is_number = [](const Update& u) { return u.input == TraceInput::number; };
+    const bool numbers[] = {is_number(u1), is_number(u2)};
     if (!numbers[0] && !numbers[1] && u1.x != u2.x) return std::nullopt;
     const Ints states = states_of(first->terms, second->terms);
     if (states.empty()) return std::nullopt;

@@ -315,6 +315,12 @@ TEST_CASE("two states whose coefficients are numbers, or shared, are one action"
     }
 }
 
+TEST_CASE("two terms of one state are not taken for terms of two") {
+  TileSpec spec = sparse_states(DType::f32, 15U, true);
+  spec.steps[1].operands[1] = 0;  // t1 = d11 e1 + d12 e1
+  check<float>(spec, 2, kRows * kColumns);
+}
+
 TEST_CASE("a coefficient that is another number in every row is no coefficient") {
   TileSpec spec = two_states(DType::f32, true, false);
   spec.inputs[2] = number_per_row(DType::f32);
