@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "braintrace/base/divide.h"
 #include "braintrace/run/ftz.h"
@@ -209,7 +208,10 @@ constexpr const char* name_of(const Lion&) { return "Lion"; }
 std::string text_of(const UpdateRule& rule) {
   const std::vector<std::string> moments = moment_names(rule);
   const char* name = std::visit([](const auto& r) { return name_of(r); }, rule);
-  return moments.empty() ? name : fmt::format("{}({})", name, fmt::join(moments, ","));
+  if (moments.empty()) return name;
+  std::string text = name;
+  for (const std::string& m : moments) text += (&m == &moments[0] ? "(" : ",") + m;
+  return text + ")";
 }
 
 constexpr std::string_view kRuleKey = "rule/";
