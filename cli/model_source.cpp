@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,13 +14,17 @@
 #include <nlohmann/json.hpp>
 
 #include "braintrace/base/error.h"
+#include "braintrace/model/step_model.h"
 #include "braintrace/nn/model_registry.h"
 
 namespace braintrace::cli {
 
-const char* const kKindHint =
-    "; give options of a kind as JSON, for example --model '{\"kind\": \"lif_net\", "
-    "\"n_in\": 10, \"n_rec\": 32, \"n_out\": 10}' (docs/nn.md lists them)";
+std::string kind_hint(const std::string& kind) {
+  return fmt::format(
+      "; give options of a kind as JSON, --model '{{\"kind\": \"{}\", "
+      "...}}' (docs/nn.md#kinds-of-models lists them)",
+      kind);
+}
 
 namespace {
 
@@ -47,27 +52,36 @@ BuiltModel built_from(json text) {
 
 // A kind of the registry with as many of the sizes as it takes; with those that were
 // given in any case.
-std::optional<BuiltModel> with_sizes(const ModelRequest& r) {
-  json text = json::parse(nn::sized_model(r.model, r.sizes));
-  for (const char* next : {"n_out", "n_in", ""}) try {
-      return built_from(text);
+BuiltModel with_sizes(const ModelRequest& r) {
+  const json all = json::parse(nn::sized_model(r.model, r.sizes));
+  std::exception_ptr first;  // with all sizes: what is missing besides
+  for (const std::set<std::string>& without :
+       std::vector<std::set<std::string>>{{}, {"n_out"}, {"n_in"}, {"n_in", "n_out"}}) {
+    const bool wanted =
+        std::any_of(without.begin(), without.end(),
+                    [&](const std::string& size) { return r.given.contains(size); });
+    if (wanted) continue;
+    json text = all;
+    for (const std::string& size : without) text.erase(size);
+    try {
+      return built_from(std::move(text));
     } catch (const UserError&) {
-      if (!r.given.empty() && (*next == '\0' || r.given.contains(next))) throw;
-      text.erase(next);
+      if (!first) first = std::current_exception();
     }
-  return std::nullopt;
+  }
+  std::rethrow_exception(first);
 }
 
 // By itself where it can be.
 BuiltModel of_kind(const ModelRequest& r) {
+  if (r.given.empty()) try {
+      return built_from({{"kind", r.model}});
+    } catch (const UserError&) {  // it has sizes without a default
+    }
   try {
-    if (!r.given.empty()) return with_sizes(r).value();
-    return built_from({{"kind", r.model}});
+    return with_sizes(r);
   } catch (const UserError& e) {
-    std::optional<BuiltModel> sized;
-    if (r.given.empty()) sized = with_sizes(r);
-    if (!sized) throw UserError(std::string(e.what()) + kKindHint);
-    return std::move(*sized);
+    throw UserError(e.what() + kind_hint(r.model));
   }
 }
 
@@ -150,12 +164,38 @@ Input own_input(const json& source) {
   }
   if (kind == "single_rnn" || kind == "two_layer_gru")
     return {{size_or(model, "n_in", 10)}};
+  if (kind == "embed_leaky") return {{}, DType::i32};
+  // Without a weight for the input, it has the size of the state.
+  for (const char* plain : {"elemwise_fn", "scan_body", "tied", "two_island"})
+    if (kind == plain) return {shape_from(model["n_rec"], "n_rec")};
   if (const std::optional<std::int64_t> in = first_layer_input(model)) return {{*in}};
   BT_REQUIRE(
       model.contains("n_in"),
       fmt::format("the shape of the input of model '{}' is not known: give --input",
                   kind));
   return {shape_from(model["n_in"], "n_in")};
+}
+
+// A short name is no kind, though it stands for one.
+void require_no_short_name(const json& source) {
+  const json& model = source.contains("model") ? source["model"] : source;
+  if (!model.is_object() || !model.contains("kind") || !model["kind"].is_string()) return;
+  const auto kind = model["kind"].get<std::string>();
+  BT_REQUIRE(!is_short_name(kind),
+             fmt::format("--model: '{0}' is a short name, not a kind: give --model {0} "
+                         "with --hidden and --layers, or the kind it stands for, as {1}",
+                         kind, nn::sized_model(kind, {})));
+}
+
+// A step that does not take the input is wrong use, before anything is compiled.
+void require_input_fits(const ModelRequest& request, const LoadedModel& m) {
+  try {
+    trace_step(*m.module, m.inputs);
+  } catch (const UserError& e) {
+    if (request.inputs.empty()) throw;
+    throw UserError(
+        fmt::format("--input {}: {}", fmt::join(request.inputs, " "), e.what()));
+  }
 }
 
 std::optional<std::int64_t> recorded_batch(const json& source) {
@@ -208,6 +248,7 @@ json model_file(const std::string& file) {
   if (file.starts_with("{")) {
     json j = json::parse(file, nullptr, false);
     BT_REQUIRE(j.is_object(), fmt::format("--model is no JSON object: '{}'", file));
+    require_no_short_name(j);
     return j;
   }
   std::ifstream in(file, std::ios::binary);
@@ -215,6 +256,7 @@ json model_file(const std::string& file) {
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   json j = json::parse(text, nullptr, false);
   BT_REQUIRE(j.is_object(), fmt::format("'{}' does not hold a JSON object", file));
+  require_no_short_name(j);
   return j;
 }
 
@@ -241,6 +283,7 @@ LoadedModel load_model(const ModelRequest& request) {
     out.inputs.push_back(zeros(in.shape, in.dtype));
   }
   init_all_states(*out.module, {.batch_size = batch});
+  require_input_fits(request, out);
   return out;
 }
 

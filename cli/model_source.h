@@ -35,7 +35,7 @@ struct LoadedModel {
 void add_model_options(CLI::App& app, ModelRequest& request);
 
 // To say after a refusal of a kind of the registry.
-extern const char* const kKindHint;
+std::string kind_hint(const std::string& kind);
 
 bool is_model_file(const std::string& model);        // or the JSON text itself
 std::string model_title(const std::string& model);   // as given; of JSON text its kind

@@ -67,6 +67,10 @@ void write_text(const std::string& text, const std::string& file) {
   }
 }
 
+std::string counted(std::int64_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
 void tell(std::string_view text, std::FILE* stream) {
   if (std::fwrite(text.data(), 1, text.size(), stream) == text.size())
     std::fflush(stream);

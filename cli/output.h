@@ -24,6 +24,9 @@ void write_text(const std::string& text, const std::string& file = "");
 // is fine.
 void require_writable(const std::string& file);
 
+// "1 step", "3 steps".
+std::string counted(std::int64_t n, const char* what);
+
 // What may be lost: a stream that cannot be written to is no reason to stop. Of standard
 // output, the next write_text says so.
 void tell(std::string_view text, std::FILE* stream = stderr);

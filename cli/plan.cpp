@@ -193,12 +193,14 @@ void plan_all(const PlanRequest& r, Planner& planner) {
     if (e.refused.empty())
       rows.push_back({e.name, kinds_text(e.plan), bytes_text(e.plan.total_bytes())});
   }
-  write_text(head_text(r, planner) + text_table({"rule", "keeps", "in all"}, rows, 2) +
-             legend(plans) +
-             fmt::format("\nbptt keeps every step of a sequence of {}; the others take "
-                         "the same for any length.\n",
-                         r.steps) +
-             refusals_text(entries));
+  write_text(
+      head_text(r, planner) + text_table({"rule", "keeps", "in all"}, rows, 2) +
+      legend(plans) +
+      fmt::format("\nbptt keeps every step of a sequence of {}, its gates beside what "
+                  "is counted here (docs/cli.md);\nthe others take the same for any "
+                  "length.\n",
+                  r.steps) +
+      refusals_text(entries));
 }
 
 void plan_one(const PlanRequest& r, Planner& planner) {

@@ -13,10 +13,6 @@
 namespace braintrace::cli {
 namespace {
 
-std::string counted(std::int64_t n, const char* what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-}
-
 MemoryPlan own_plan(const BuiltRun& b) {
   const Learner& learner = b.run->learner();
   const bool whole = learner.algorithm().engine == Engine::bptt;

@@ -2,6 +2,7 @@
 #include "run_file.h"
 
 #include <filesystem>
+#include <optional>
 
 #include "model_source.h"
 #include "output.h"
@@ -11,6 +12,7 @@
 #include "braintrace/algo/graph_options.h"
 #include "braintrace/algo/memory_plan.h"
 #include "braintrace/base/error.h"
+#include "braintrace/model/step_model.h"
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/train/run_log_json.h"
 
@@ -19,18 +21,76 @@ namespace {
 
 using nlohmann::json;
 
-std::unique_ptr<Module> model_of(const BuiltRun& b) {
+std::string needs_of(const Task& task) {
+  return fmt::format("task '{}' gives {} and wants {} per step", task.name(),
+                     counted(task.shape().features, "input"),
+                     counted(task.shape().outputs, "output"));
+}
+
+// A kind of the registry that does not take all sizes of a task: how it would fit, if it
+// can.
+std::optional<std::string> sizes_not_taken(const std::string& kind, const json& model,
+                                           const Task& task) {
+  const Task::Shape& shape = task.shape();
+  for (const bool has_input : {true, false}) {
+    json fewer = model;
+    fewer.erase("n_out");
+    if (!has_input) fewer.erase("n_in");
+    try {
+      nn::build_model(fewer.dump());
+    } catch (const UserError&) {
+      continue;
+    }
+    fewer["n_rec"] = shape.outputs;
+    const bool fits = has_input || shape.features == shape.outputs;
+    const char* why =
+        has_input ? "has no readout (n_out): its output is its state"
+                  : "takes no n_in and n_out: input, state and output have one size";
+    return fmt::format(
+        "--model: '{}' {}; {}: take a kind with n_out (docs/nn.md#kinds-of-models){}",
+        kind, why, needs_of(task),
+        fits ? fmt::format(", or as many units as outputs, --model '{}'", fewer.dump())
+             : "");
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<Module> model_of(const BuiltRun& b, const Task& task) {
   try {
     return nn::build_model(b.model_text);
   } catch (const UserError& e) {
-    if (is_model_file(b.request.model)) throw;
-    throw UserError(std::string(e.what()) + kKindHint);
+    const std::string& kind = b.request.model;
+    if (is_model_file(kind)) throw;
+    if (const auto why = sizes_not_taken(kind, json::parse(b.model_text), task))
+      throw UserError(*why);
+    throw UserError(e.what() + kind_hint(kind));
   }
+}
+
+// A model of one's own may have other sizes than the task.
+void require_model_fits(const BuiltRun& b, const Task& task) {
+  if (!is_model_file(b.request.model)) return;
+  const std::unique_ptr<Module> model = nn::build_model(b.model_text);
+  init_all_states(*model, {.batch_size = 1});
+  Type out;
+  try {
+    const StepModel step =
+        trace_step(*model, std::vector{zeros({1, task.shape().features})});
+    out = step.program.type(step.program.outputs()[0]);
+  } catch (const UserError& e) {
+    throw UserError(fmt::format("{}; {}", e.what(), needs_of(task)));
+  }
+  const std::int64_t wanted = task.shape().outputs;
+  const bool scores = task.loss() == TaskLoss::softmax_xent;  // more of them do no harm
+  const bool fits = out.rank() == 2 && out.shape[0] == 1 &&
+                    (scores ? out.shape[1] >= wanted : out.shape[1] == wanted);
+  BT_REQUIRE(fits, fmt::format("--model: {}, the model gives {} for one sample",
+                               needs_of(task), to_string(out.shape)));
 }
 
 void build(BuiltRun& b, int threads) {
   const Task task = task_of(b.request);
-  b.model = model_of(b);
+  b.model = model_of(b, task);
   const Algorithm algorithm = algorithm_of(b.request, *b.model, task);
   TrainingOptions options = training_options(b.request);
   options.learner.threads = threads;
@@ -88,6 +148,7 @@ BuiltRun build_run(const RunRequest& r, int threads) {
   const Task task = task_of(r);
   require_fitting_sizes(r, task);
   BuiltRun b{.request = r, .model_text = model_text(r, task)};
+  require_model_fits(b, task);
   build(b, threads);
   return b;
 }

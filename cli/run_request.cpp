@@ -216,14 +216,28 @@ std::string model_text(const RunRequest& r, const Task& task) {
   return model_file(r.model).dump();
 }
 
+namespace {
+
+// Arguments of rules, by their names in C++ and Python, have options of their own.
+std::string option_instead(const std::string& name) {
+  const std::pair<std::string_view, const char*> options[] = {
+      {"decay_or_rank", "--decay"},      {"decay", "--decay"},   {"kappa", "--kappa"},
+      {"kappa_filter_decay", "--kappa"}, {"snap_n", "--snap-n"}, {"n", "--snap-n"}};
+  for (const auto& [argument, option] : options)
+    if (argument == name) return fmt::format("; give {}", option);
+  return "";
+}
+
+}  // namespace
+
 void set_options(const std::vector<std::string>& set, LearningOptions& learning,
                  CompileOptions& graph) {
   std::vector<std::string> known = learning_option_names();
   for (std::string& name : option_names()) known.push_back(std::move(name));
   for (const auto& [name, value] : named_values("--set", set)) {
-    BT_REQUIRE(
-        std::find(known.begin(), known.end(), name) != known.end(),
-        fmt::format("--set: no option '{}'; there are {}", name, fmt::join(known, ", ")));
+    BT_REQUIRE(std::find(known.begin(), known.end(), name) != known.end(),
+               fmt::format("--set: no option '{}'{}; there are {}", name,
+                           option_instead(name), fmt::join(known, ", ")));
     if (!set_option(learning, name, value)) set_option(graph, name, value);
   }
 }

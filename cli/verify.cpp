@@ -50,7 +50,8 @@ json certificate_json(const CertificateData& c, bool holds) {
                                {"error", r.error},
                                {"norm", r.norm},
                                {"bptt_norm", r.bptt_norm},
-                               {"trace_max", r.trace_max}});
+                               {"trace_max", r.trace_max},
+                               {"zero", r.zero}});
   for (const CertificateState& s : c.states) {
     json one = {{"state", s.state}, {"largest", s.largest}, {"change", s.change}};
     if (s.rate) one["rate"] = *s.rate;

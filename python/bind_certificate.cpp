@@ -25,7 +25,8 @@ void init_certificate(py::module_& m) {
       .def_readonly("error", &Row::error)
       .def_readonly("norm", &Row::norm)
       .def_readonly("bptt_norm", &Row::bptt_norm)
-      .def_readonly("trace_max", &Row::trace_max);
+      .def_readonly("trace_max", &Row::trace_max)
+      .def_readonly("zero", &Row::zero, "Both gradients are zero up to rounding.");
   using State = CertificateState;
   py::class_<State>(
       m, "CertificateState",

@@ -2,6 +2,7 @@
 // Tasks and readers of data files.
 #include "convert.h"
 #include "made.h"
+#include "py_learner.h"
 #include "reader.h"
 
 #include "braintrace/ops/ops.h"
@@ -97,7 +98,10 @@ void def_task(py::module_& m) {
       .def(
           "baseline",
           [](const PyTask& t, const TaskBatch& b) {
-            const Baseline base = constant_baseline(t, b);
+            const Baseline base = [&] {
+              py::gil_scoped_release release;
+              return constant_baseline(t, b, SignalCheck());
+            }();
             return py::make_tuple(base.loss, base.accuracy);
           },
           "batch"_a, "(loss, accuracy or None) of the best constant.")

@@ -27,9 +27,9 @@ std::shared_ptr<PyLoss> trace_loss(PyLearner& l, const py::function& f,
                                    const py::args& examples, bool has_aux) {
   l.check_model("trace_loss");
   std::vector<Value> leaves;
-  Tree args = flatten(examples, leaves);
+  Tree args = l.read(examples, leaves);
   Tree aux;
-  const TracedFn fn = traced_function(f, args, has_aux, aux);
+  const TracedFn fn = l.traced(f, args, has_aux, aux);
   LossHandle handle = l.learner().trace_loss(fn, arrays_of(leaves));
   return std::make_shared<PyLoss>(
       PyLoss{std::move(handle), std::move(args), aux, has_aux});
@@ -161,19 +161,23 @@ void def_traces(py::class_<PyLearner>& c) {
            [](const PyLearner& l, const Path& p) {
              return traces_of(l.learner().get_etrace_of(p));
            })
-      .def("set_etrace", [](PyLearner& l, const std::string& name,
-                            const Array& v) { l.learner().set_etrace(name, v); })
+      .def("set_etrace",
+           [](PyLearner& l, const std::string& name, const py::object& v) {
+             l.learner().set_etrace(name, l.read_as<Array>(v));
+           })
       .def("set_modulator",
-           [](PyLearner& l, const std::optional<Array>& v) {
-             l.learner().set_modulator(v);
+           [](PyLearner& l, const py::object& v) {
+             l.learner().set_modulator(l.read_as<std::optional<Array>>(v));
            })
       .def_property_readonly("modulator",
                              [](const PyLearner& l) { return l.learner().modulator(); })
-      .def("set_rule_input", [](PyLearner& l, const std::string& name,
-                                const Array& v) { l.learner().set_rule_input(name, v); })
+      .def("set_rule_input",
+           [](PyLearner& l, const std::string& name, const py::object& v) {
+             l.learner().set_rule_input(name, l.read_as<Array>(v));
+           })
       .def("set_feedback",
-           [](PyLearner& l, FeedbackMatrices f) {
-             l.learner().set_feedback(std::move(f));
+           [](PyLearner& l, const py::dict& f) {
+             l.learner().set_feedback(l.read_as<FeedbackMatrices>(f));
            })
       .def(
           "set_synthesizer",
@@ -181,15 +185,18 @@ void def_traces(py::class_<PyLearner>& c) {
             l.learner().set_synthesizer(s);
           },
           "predictor"_a)
-      .def_property_readonly(
-          "synthesizer",
-          [](const PyLearner& l) { return l.learner().rule().synthesizer; })
-      .def("restore",
-           [](PyLearner& l, const Checkpoint& c, Optimizer* optimizer) {
-             l.check_model("load");
-             if (optimizer) return restore(l.learner(), *optimizer, c);
-             restore(l.learner(), c);
-           })
+      .def_property_readonly("synthesizer", [](const PyLearner& l) {
+        return l.learner().rule().synthesizer;
+      });
+}
+
+void def_progress(py::class_<PyLearner>& c) {
+  c.def("restore",
+        [](PyLearner& l, const Checkpoint& c, Optimizer* optimizer) {
+          l.check_model("load");
+          if (optimizer) return restore(l.learner(), *optimizer, c);
+          restore(l.learner(), c);
+        })
       .def("check_model", &PyLearner::check_model)
       .def("last_plan", [](const PyLearner& l) { return l.learner().last_plan(); })
       .def("set_counters",
@@ -207,11 +214,21 @@ void def_traces(py::class_<PyLearner>& c) {
           py::return_value_policy::reference_internal);
 }
 
+ExecutorKind executor_of(const std::string& name) {
+  BT_REQUIRE(
+      name == "plan" || name == "interpreter",
+      fmt::format("compile: executor must be plan or interpreter, got '{}'", name));
+  return name == "plan" ? ExecutorKind::plan : ExecutorKind::interpreter;
+}
+
 }  // namespace
 
 LearnerOptions learner_options(const py::dict& given) {
   LearnerOptions o;
-  if (given.contains("compat") && given["compat"].cast<bool>()) o = compat(o);
+  const auto flag = [&](const std::string& name) {
+    return option_as<bool>("compile", name, a_truth, given[name.c_str()]);
+  };
+  if (given.contains("compat") && flag("compat")) o = compat(o);
   for (const auto& [key, item] : given) {
     const auto name = key.cast<std::string>();
     const auto value = py::reinterpret_borrow<py::object>(item);
@@ -224,21 +241,19 @@ LearnerOptions learner_options(const py::dict& given) {
     else if (name == "dtype")
       o.dtype = value.cast<std::optional<DType>>();
     else if (name == "vmap")
-      o.vmap = value.cast<bool>();
+      o.vmap = flag(name);
     else if (name == "threads")
       o.threads = option_as<int>("compile", name, an_integer, value);
     else if (name == "profile")
-      o.profile = value.cast<bool>();
+      o.profile = flag(name);
     else if (name == "check_finite")
-      o.learning.check_finite = value.cast<bool>();
+      o.learning.check_finite = flag(name);
     else if (name == "executor")
-      o.executor = option_as<std::string>("compile", name, a_name, value) == "interpreter"
-                       ? ExecutorKind::interpreter
-                       : ExecutorKind::plan;
+      o.executor = executor_of(option_as<std::string>("compile", name, a_name, value));
     else if (set_compile_option(o.graph, name, value))
       continue;
-    else if (!py::isinstance<py::str>(value) ||
-             !set_option(o.learning, name, value.cast<std::string>()))
+    else if (!set_option(o.learning, name,
+                         option_as<std::string>("compile", name, a_name, value)))
       throw UserError(ErrorKind::type, fmt::format("compile: no option '{}'", name));
   }
   return o;
@@ -273,12 +288,12 @@ void init_learner(py::module_& m) {
       ">>> grads['Wh/weight/bias'].shape\n(4,)")
       .def_property_readonly("program", [](const PyLoss& l) { return l.handle.graph(); });
   py::class_<PyPrepared>(m, "_PreparedGrad")
-      .def("grad", [](PyPrepared& p, const std::optional<Array>& mask,
-                      const std::optional<Array>& modulators, const py::args& sequences) {
-        return p.grad(sequences, mask, modulators);
-      });
+      .def("grad",
+           [](PyPrepared& p, const py::object& mask, const py::object& modulators,
+              const py::args& sequences) { return p.grad(sequences, mask, modulators); });
   py::class_<PyLearner> c(m, "_Learner");
   def_runs(c);
+  def_progress(c);
   def_traces(c);
 }
 

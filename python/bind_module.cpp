@@ -152,7 +152,9 @@ void def_class(py::module_& m) {
           "Values by slash path.")
       .def(
           "load_state_dict",
-          [](const py::object& o, const StateDict& values, bool strict) {
+          [](const py::object& o, const py::dict& given, bool strict) {
+            const FloatsAs width(DType::f64);  // states take what fits their type
+            const auto values = given.cast<StateDict>();
             (strict ? load_full_state_dict : load_state_dict)(*module_of(o), values);
           },
           py::arg("values"), py::arg("strict") = true,

@@ -107,8 +107,23 @@ py::tuple arguments_of(const Optimizer& optimizer) {
   return py::make_tuple(rule_names[rule.index()], d);
 }
 
+// In the width they have: the optimiser brings them to that of the parameters.
+StateDict arrays_by_name(const py::dict& given) {
+  StateDict out;
+  for (const auto& [name, numbers] : given) {
+    if (!py::isinstance<py::str>(name))
+      throw UserError(ErrorKind::type,
+                      fmt::format("Optimizer: arrays stand under paths such as "
+                                  "'rnn/weight', got {}",
+                                  py::repr(name).cast<std::string>()));
+    out.emplace(name.cast<std::string>(), to_array_exact(numbers));
+  }
+  return out;
+}
+
 py::object update_model_or_values(Optimizer& o, const py::object& target,
-                                  const StateDict& grads) {
+                                  const py::dict& given) {
+  const StateDict grads = arrays_by_name(given);
   if (!is_module(target)) return py::cast(o.update(target.cast<StateDict>(), grads));
   o.update(*module_of(target), grads);
   return py::none();
@@ -157,7 +172,8 @@ void init_optimizers(py::module_& m) {
            ">>> opt.update({'weight/bias': bt.ones(1)})\n"
            ">>> model.weight.value['bias'].tolist()\n[-0.5]")
       .def(
-          "update", [](Optimizer& o, const StateDict& grads) { o.update(grads); },
+          "update",
+          [](Optimizer& o, const py::dict& grads) { o.update(arrays_by_name(grads)); },
           "grads"_a)
       .def_property_readonly("learning_rate", &Optimizer::learning_rate)
       .def("__repr__",
@@ -169,7 +185,10 @@ void init_optimizers(py::module_& m) {
       .def("advance_schedule", &Optimizer::advance_schedule)
       .def_property_readonly("_arguments", &arguments_of)
       .def("state_dict", &Optimizer::state_dict)
-      .def("load_state_dict", &Optimizer::load_state_dict, "state"_a);
+      .def(
+          "load_state_dict",
+          [](Optimizer& o, const py::dict& s) { o.load_state_dict(arrays_by_name(s)); },
+          "state"_a);
 }
 
 }  // namespace braintrace::python

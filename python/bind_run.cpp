@@ -212,7 +212,8 @@ void def_evaluate(py::module_& m) {
                                 .first = first,
                                 .samples = samples,
                                 .batch = batch,
-                                .raster_units = raster_units};
+                                .raster_units = raster_units,
+                                .pause = SignalCheck()};
         py::gil_scoped_release release;
         return evaluate(task, *module, o);
       },

@@ -19,6 +19,7 @@ py::object value_of(State& s) {
 }
 
 void set_value(State& s, const py::object& v) {
+  const FloatsAs width(s.has_value() ? s.stored(0).dtype() : DType::f32);
   if (!py::isinstance<py::dict>(v)) return s.write(0, to_value(v));
   for (const auto& [key, leaf] : py::reinterpret_borrow<py::dict>(v))
     s.write(s.leaf_index(key.cast<std::string>()), to_value(leaf));

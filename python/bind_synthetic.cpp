@@ -95,9 +95,9 @@ UpdateRule exported_rule(const Optimizer& o) {
 std::string header(PyLearner& l, const py::function& step_fn, const py::args& examples,
                    bool has_aux, LearnerExport options) {
   std::vector<Value> leaves;
-  const Tree args = flatten(examples, leaves);
+  const Tree args = l.read(examples, leaves);
   Tree aux;
-  return export_learner(l.learner(), traced_function(step_fn, args, has_aux, aux),
+  return export_learner(l.learner(), l.traced(step_fn, args, has_aux, aux),
                         arrays_of(leaves), options);
 }
 

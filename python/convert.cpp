@@ -16,6 +16,13 @@ DType& default_float_setting() {
   return d;
 }
 
+bool& wide_floats() {
+  static thread_local bool wide = false;
+  return wide;
+}
+
+DType float_read() { return wide_floats() ? DType::f64 : default_float(); }
+
 const char* numpy_name(DType d) {
   switch (d) {
     case DType::f32:
@@ -81,10 +88,14 @@ void write_numbers(const py::array& a, DType have, Array& out) {
     std::memcpy(out.mutable_raw(), a.data(), out.num_bytes());
     return;
   }
-  BT_INVARIANT(have == DType::f64 && out.dtype() == DType::f32);
-  const auto* from = static_cast<const double*>(a.data());
-  std::transform(from, from + a.size(), static_cast<float*>(out.mutable_raw()),
-                 [](double x) { return static_cast<float>(x); });
+  const auto convert = [&]<class From, class To>(const From* from, To* to) {
+    std::transform(from, from + a.size(), to, [](From x) { return static_cast<To>(x); });
+  };
+  BT_INVARIANT(is_float(have) && is_float(out.dtype()));
+  if (have == DType::f64)
+    convert(static_cast<const double*>(a.data()), static_cast<float*>(out.mutable_raw()));
+  else
+    convert(static_cast<const float*>(a.data()), static_cast<double*>(out.mutable_raw()));
 }
 
 Array copy_of(py::array a, DType have, DType want) {
@@ -115,14 +126,13 @@ Array import(py::handle h, bool keep_width) {
                                 "float64, int32 and bool",
                                 py::str(a.dtype()).cast<std::string>()));
   DType want = *type.dtype;
-  if (is_float(want) && !keep_width) want = default_float();
+  if (is_float(want) && !keep_width) want = float_read();
   if (!type.exact && want == DType::i32) require_fits(a);
   if (type.exact && want == *type.dtype) {
     if (auto shared = borrow(a, want)) return *shared;
     return copy_of(a, want, want);
   }
-  if (type.exact && is_packed(a) && want == DType::f32)
-    return copy_of(a, *type.dtype, want);
+  if (type.exact && is_packed(a) && is_float(want)) return copy_of(a, *type.dtype, want);
   return copy_of(a.attr("astype")(numpy_name(want), py::arg("copy") = false), want, want);
 }
 
@@ -148,6 +158,11 @@ void set_default_float(DType d) {
   default_float_setting() = d;
 }
 
+FloatsAs::FloatsAs(DType d) : before_(wide_floats()) {
+  wide_floats() = before_ || d == DType::f64;
+}
+FloatsAs::~FloatsAs() { wide_floats() = before_; }
+
 Array to_array(py::handle h) { return import(h, false); }
 Array to_array_exact(py::handle h) { return import(h, true); }
 
@@ -156,8 +171,7 @@ bool copy_numpy(py::handle h, Array& place) {
   const auto a = py::reinterpret_borrow<py::array>(h);
   const NumpyType type = dtype_of_numpy(a.dtype());
   if (!type.exact || !is_packed(a) || !a.writeable()) return false;
-  const DType want = is_float(*type.dtype) ? default_float() : *type.dtype;
-  if (want != *type.dtype && want != DType::f32) return false;
+  const DType want = is_float(*type.dtype) ? float_read() : *type.dtype;
   const Shape& now = place.shape();
   const bool fits = place.is_unique() && place.dtype() == want &&
                     std::equal(a.shape(), a.shape() + a.ndim(), now.begin(), now.end());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Python objects to library values and back.
-//   Array, Value   anything array-like; floats become the default float type unless they
-//                  are Values already, 64-bit integers become i32
+//   Array, Value   anything array-like; floats become the default float type (FloatsAs)
+//                  unless they are Values already, 64-bit integers become i32
 //   Arg            the same; a bare number is weak: it takes the type of what it meets
 //   Size           an int or a sequence of ints
 //   Path           a tuple of names and list positions
@@ -28,6 +28,18 @@ struct FileName {
 
 DType default_float();
 void set_default_float(DType d);  // UserError unless f32 or f64
+
+// While it lives, floats that come in on this thread become f64 if `d` is: what is meant
+// for states of that type keeps its digits.
+class FloatsAs {
+ public:
+  explicit FloatsAs(DType d);
+  ~FloatsAs();
+  FloatsAs(const FloatsAs&) = delete;
+
+ private:
+  bool before_;
+};
 
 Array to_array(py::handle h);
 // The numbers of the object in its own width where we have it (float64 stays f64).

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convert.h"
+#include "named_option.h"
 #include <fmt/format.h>
 
 #include "braintrace/etrace/cut_set.h"
@@ -13,22 +14,38 @@
 namespace braintrace::python {
 namespace {
 
+constexpr const char* a_policy = "a ControlFlowPolicy or a dict of its knobs";
+
+// An option with what messages say of it.
+struct Option {
+  const char* who;
+  std::string name;
+  py::handle value;
+
+  bool flag() const { return option_as<bool>(who, name, a_truth, value); }
+  std::string text() const { return option_as<std::string>(who, name, a_name, value); }
+  std::int64_t integer() const {
+    return option_as<std::int64_t>(who, name, an_integer, value);
+  }
+};
+
 ControlFlowPolicy policy_of(const py::dict& d) {
   ControlFlowPolicy p;
-  for (const auto& [key, value] : d) {
-    const auto name = key.cast<std::string>();
+  for (const auto& [key, knob] : d) {
+    const Option value{"control_flow", key.cast<std::string>(), knob};
+    const std::string& name = value.name;
     if (name == "cond")
-      p.cond = value.cast<std::string>();
+      p.cond = value.text();
     else if (name == "while_hidden")
-      p.while_hidden = value.cast<std::string>();
+      p.while_hidden = value.text();
     else if (name == "etp_in_control_flow")
-      p.etp_in_control_flow = value.cast<std::string>();
+      p.etp_in_control_flow = value.text();
     else if (name == "scan_descent")
-      p.scan_descent = value.cast<std::string>();
+      p.scan_descent = value.text();
     else if (name == "scan_unroll_limit")
-      p.scan_unroll_limit = value.cast<std::int64_t>();
+      p.scan_unroll_limit = value.integer();
     else if (name == "fixpoint_iteration_limit")
-      p.fixpoint_iteration_limit = value.cast<std::int64_t>();
+      p.fixpoint_iteration_limit = value.integer();
     else
       throw UserError(ErrorKind::type, "control_flow has no knob '" + name + "'");
   }
@@ -93,24 +110,27 @@ void def_kinds(py::module_& m) {
 }  // namespace
 
 bool set_compile_option(CompileOptions& o, const std::string& name,
-                        const py::object& value) {
+                        const py::object& given) {
   const auto names = option_names();
+  const Option value{"compile", name, given};
   if (name == "include_hidden_perturb") {
-    o.include_hidden_perturb = value.cast<bool>();
+    o.include_hidden_perturb = value.flag();
   } else if (name == "include_recurrent_mixing") {
-    o.include_recurrent_mixing = value.cast<bool>();
+    o.include_recurrent_mixing = value.flag();
   } else if (name == "sparse_n") {
-    o.sparse_n = value.cast<std::optional<std::int64_t>>();
+    o.sparse_n =
+        option_as<std::optional<std::int64_t>>("compile", name, an_integer, given);
   } else if (name == "snap_max_jacobian_elements") {
-    o.snap_max_jacobian_elements = value.cast<std::int64_t>();
+    o.snap_max_jacobian_elements = value.integer();
   } else if (name == "batched") {
-    o.batched = value.cast<bool>();
+    o.batched = value.flag();
   } else if (name == "control_flow") {
-    o.control_flow = py::isinstance<ControlFlowPolicy>(value)
-                         ? value.cast<ControlFlowPolicy>()
-                         : policy_of(value);
+    o.control_flow =
+        py::isinstance<ControlFlowPolicy>(given)
+            ? given.cast<ControlFlowPolicy>()
+            : policy_of(option_as<py::dict>("compile", name, a_policy, given));
   } else if (std::find(names.begin(), names.end(), name) != names.end()) {
-    set_option(o, name, value.cast<std::string>());
+    set_option(o, name, value.text());
   } else {
     return false;
   }
@@ -118,7 +138,8 @@ bool set_compile_option(CompileOptions& o, const std::string& name,
 }
 
 CompileOptions compile_options(const py::dict& keywords) {
-  const bool reference = keywords.contains("compat") && keywords["compat"].cast<bool>();
+  const bool reference = keywords.contains("compat") &&
+                         Option{"compile", "compat", keywords["compat"]}.flag();
   CompileOptions o = reference ? compat() : CompileOptions{};
   for (const auto& [key, value] : keywords) {
     const auto name = key.cast<std::string>();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations as modules.
 #include "layers.h"
+#include <fmt/format.h>
 
 #include "braintrace/nn/activation_layers.h"
 
@@ -38,6 +39,14 @@ Made make_axis(Reader& r) {
   r.take("axis", axis);
   r.done();
   return r.own<M>(axis);
+}
+
+Made make_celu(Reader& r) {
+  double alpha = kAlpha.value;
+  r.take(kAlpha.name, alpha);
+  r.done();
+  BT_REQUIRE(alpha > 0, fmt::format("CELU: alpha must be > 0, got {}", alpha));
+  return r.own<CELU>(alpha);
 }
 
 Made make_apply(Reader& r) {
@@ -114,7 +123,7 @@ std::span<const LayerSpec> activation_layers() {
 
 std::span<const LayerSpec> shaped_activation_layers() {
   static const LayerSpec table[] = {
-      {"CELU", "Module", make_with<CELU, kAlpha>, typeid(CELU),
+      {"CELU", "Module", make_celu, typeid(CELU),
        "x, below 0: alpha (e^(x / alpha) - 1).", "CELU()", "3", "(3,)"},
       {"ELU", "Module", make_with<ELU, kAlpha>, typeid(ELU),
        "x, below 0: alpha (e^x - 1).", "ELU()", "3", "(3,)"},

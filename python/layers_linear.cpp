@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dense, sparse and low-rank layers, embeddings, plain connections and readouts.
 #include "layers.h"
+#include <fmt/format.h>
 
 #include "braintrace/nn/connections.h"
 #include "braintrace/nn/embedding.h"
@@ -27,10 +28,11 @@ Ends read_ends(Reader& r) {
 }
 
 Made make_linear(Reader& r) {
-  const auto [in, out] = read_ends(r);
+  const Shape in = r.shape("in_size");
+  const Shape out = r.shape("out_size");
   LinearOptions o;
   r.take("w_init", o.w_init);
-  r.take("b_init", o.b_init);
+  r.take_or_none("b_init", o.b_init);
   r.take("w_mask", o.w_mask);
   r.done();
   return r.own<Linear>(in, out, o);
@@ -49,7 +51,7 @@ Made make_scaled(Reader& r) {
   const auto [in, out] = read_ends(r);
   ScaledWSLinearOptions o;
   r.take("w_init", o.w_init);
-  r.take("b_init", o.b_init);
+  r.take_or_none("b_init", o.b_init);
   r.take("w_mask", o.w_mask);
   r.take("ws_gain", o.ws_gain);
   r.take("eps", o.eps);
@@ -63,7 +65,7 @@ Made make_grouped(Reader& r) {
   const std::int64_t out = r.integer("out_features");
   GroupedLinearOptions o;
   r.take("w_init", o.w_init);
-  r.take("b_init", o.b_init);
+  r.take_or_none("b_init", o.b_init);
   r.done();
   return r.own<GroupedLinear>(groups, in, out, o);
 }
@@ -72,8 +74,13 @@ Made make_sparse(Reader& r) {
   const py::object structure = r.object("structure");
   SparseLinearOptions o;
   r.take("w_init", o.w_init);
-  r.take("b_init", o.b_init);
+  r.take_or_none("b_init", o.b_init);
   r.done();
+  if (!py::isinstance<SparseStructure>(structure))
+    throw UserError(ErrorKind::type,
+                    fmt::format("SparseLinear: structure must be one of bt.coo_structure "
+                                "and its kind, got {}",
+                                py::repr(structure).cast<std::string>()));
   return r.own<SparseLinear>(structure.cast<SparseStructure>(), o);
 }
 
@@ -106,7 +113,7 @@ Made make_all_to_all(Reader& r) {
   const auto [in, out] = read_ends(r);
   AllToAllOptions o;
   r.take("w_init", o.w_init);
-  r.take("b_init", o.b_init);
+  r.take_or_none("b_init", o.b_init);
   r.take("scalar_weight", o.scalar_weight);
   r.take("include_self", o.include_self);
   r.done();
@@ -117,7 +124,7 @@ Made make_one_to_one(Reader& r) {
   const std::int64_t size = r.integer("in_size");
   OneToOneOptions o;
   r.take("w_init", o.w_init);
-  r.take("b_init", o.b_init);
+  r.take_or_none("b_init", o.b_init);
   r.done();
   return r.own<OneToOne>(size, o);
 }
@@ -151,7 +158,9 @@ Made make_spike_readout(Reader& r) {
 
 std::span<const LayerSpec> linear_layers() {
   static const LayerSpec table[] = {
-      {"Linear", "Module", make_linear, typeid(Linear), "y = x W + b, trained online.",
+      {"Linear", "Module", make_linear, typeid(Linear),
+       "y = x W + b, trained online. Linear((5, 3), (5, 4)): the same weight at each of "
+       "5.",
        "Linear(2, 3)", "2", "(3,)"},
       {"SignedWLinear", "Module", make_signed, typeid(SignedWLinear),
        "y = x (|W| * sign): weights keep their sign.", "SignedWLinear(2, 3)", "2",

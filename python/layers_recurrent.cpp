@@ -27,7 +27,7 @@ Made make_cell(Reader& r) {
   Options o;
   r.take("state_init", o.state_init);
   r.take("w_init", o.w_init);
-  if constexpr (requires { o.b_init; }) r.take("b_init", o.b_init);
+  if constexpr (requires { o.b_init; }) r.take_or_none("b_init", o.b_init);
   if constexpr (requires { o.activation; }) r.take("activation", o.activation);
   if constexpr (requires { o.phi; }) r.take("phi", o.phi);
   r.done();

@@ -27,7 +27,7 @@ Made make_conv(Reader& r) {
   r.take("rhs_dilation", o.rhs_dilation);
   r.take("groups", o.groups);
   r.take("w_init", o.w_init);
-  r.take("b_init", o.b_init);
+  r.take_or_none("b_init", o.b_init);
   r.take("w_mask", o.w_mask);
   r.take("channel_first", o.channel_first);
   r.done();
@@ -65,6 +65,7 @@ Made make_batch_norm(Reader& r) {
   r.take("momentum", o.momentum);
   r.take("affine", o.affine);
   r.take("track_running_stats", o.track_running_stats);
+  r.take("use_fast_variance", o.use_fast_variance);
   r.done();
   return r.own<BatchNorm<N>>(in, o);
 }
@@ -77,6 +78,7 @@ Made make_layer_norm(Reader& r) {
   r.take("epsilon", o.epsilon);
   r.take("use_bias", o.use_bias);
   r.take("use_scale", o.use_scale);
+  r.take("use_fast_variance", o.use_fast_variance);
   r.done();
   return r.own<LayerNorm>(in, o);
 }
@@ -98,6 +100,7 @@ Made make_group_norm(Reader& r) {
   r.take("epsilon", o.epsilon);
   r.take("use_bias", o.use_bias);
   r.take("use_scale", o.use_scale);
+  r.take("use_fast_variance", o.use_fast_variance);
   r.done();
   return r.own<GroupNorm>(in, o);
 }

@@ -23,5 +23,6 @@ constexpr const char* an_integer = "an integer";
 constexpr const char* a_seed = "an integer >= 0";
 constexpr const char* a_number = "a number";
 constexpr const char* a_name = "a name";
+constexpr const char* a_truth = "True or False";
 
 }  // namespace braintrace::python

@@ -14,6 +14,8 @@ namespace {
 std::shared_ptr<Learner> compile_model(Module& m, const Algorithm& a,
                                        const py::args& examples,
                                        const LearnerOptions& o) {
+  const auto dtype = o.dtype ? o.dtype : dtype_of_parameters(m);
+  const FloatsAs width(dtype.value_or(default_float()));  // for constants of its step
   return std::make_shared<Learner>(m, a, arrays_of(bind_inputs(m, examples)), o);
 }
 
@@ -32,9 +34,10 @@ LossOutput loss_output_of(const std::string& name) {
   return LossOutput::scalar;
 }
 
-GradOptions grad_options(const py::dict& d) {
+GradOptions grad_options(const py::dict& d, DType floats) {
   GradOptions o;
   const auto get = [&](const char* name) { return py::object(d[name]); };
+  const FloatsAs width(floats);
   if (!get("mask").is_none()) o.mask = to_array(get("mask"));
   if (!get("modulators").is_none()) o.modulators = to_array(get("modulators"));
   const auto integer = [&](const char* name) {
@@ -55,6 +58,11 @@ GradOptions grad_options(const py::dict& d) {
   o.loss_output = loss_output_of(text("loss_output"));
   o.progress = progress_of(get("progress"));
   if (const py::object sink = get("loss_sink"); !sink.is_none()) {
+    if (!PyCallable_Check(sink.ptr()))
+      throw UserError(ErrorKind::type,
+                      fmt::format("etrace_grad: loss_sink must be a function (t, loss), "
+                                  "got {}",
+                                  py::repr(sink).cast<std::string>()));
     const auto held = keep(sink);
     o.loss_sink = [held](std::int64_t t, double loss) {
       py::gil_scoped_acquire gil;
@@ -124,9 +132,11 @@ Value loss_value(py::handle h) {
 
 }  // namespace
 
-TracedFn traced_function(const py::object& f, const Tree& args, bool has_aux, Tree& aux) {
-  return [&f, &args, has_aux, &aux](const Values& in) {
+TracedFn PyLearner::traced(const py::object& f, const Tree& args, bool has_aux,
+                           Tree& aux) const {
+  return [&f, &args, has_aux, &aux, floats = dtype()](const Values& in) {
     py::gil_scoped_acquire gil;
+    const FloatsAs width(floats);
     const py::object out = f(*py::tuple(unflatten(args, in)));
     if (!has_aux) return LossResult{loss_value(out), {}};
     const bool is_pair = py::isinstance<py::tuple>(out) || py::isinstance<py::list>(out);
@@ -170,8 +180,14 @@ PyLearner::PyLearner(py::object model, std::shared_ptr<Module> module,
       model_(std::move(module)),
       learner_(std::move(learner)) {}
 
+Tree PyLearner::read(py::handle given, std::vector<Value>& leaves) const {
+  const FloatsAs width(dtype());
+  return flatten(given, leaves);
+}
+
 py::object PyLearner::call_modulated(const py::object& modulator, const py::args& args) {
   check_model("update");
+  const FloatsAs width(dtype());
   std::vector<Value> in;
   flatten(args, in);
   return restore_outputs(*model_, learner_->update(in, to_value(modulator)));
@@ -179,6 +195,7 @@ py::object PyLearner::call_modulated(const py::object& modulator, const py::args
 
 py::tuple PyLearner::modulated_grad(const py::object& modulator, const py::args& args) {
   check_model("modulated_grad");
+  const FloatsAs width(dtype());
   const std::vector<Array> arrays = step_arrays(args);
   const Array m = to_array(modulator);
   StepGradient g;
@@ -207,7 +224,7 @@ py::object PyLearner::call(const py::tuple& args) {
     return step(args);
   check_model("learner");
   std::vector<Value> in;
-  flatten(args, in);
+  read(args, in);
   if (recording || std::any_of(in.begin(), in.end(), is_symbolic))
     return restore_outputs(*model_, (*learner_)(in));
   return step(args);
@@ -217,6 +234,7 @@ template <class F>
 void PyLearner::run_step(const char* caller, StepRoom& room, const py::tuple& args,
                          const F& run) {
   check_model(caller);
+  const FloatsAs width(dtype());
   {
     const auto mine = learner_->claim(caller);
     if (room.take(args)) {
@@ -255,7 +273,7 @@ py::object PyLearner::call_window(const py::args& args, const std::vector<bool>&
   std::vector<bool> is_multi;
   std::int64_t steps = 0;
   for (std::size_t i = 0; i < args.size(); ++i) {
-    flatten(args[i], data.values);
+    read(args[i], data.values);
     is_multi.resize(data.values.size(), multi.at(i));
   }
   for (std::size_t i = 0; i < is_multi.size(); ++i)
@@ -271,18 +289,18 @@ py::object PyLearner::call_window(const py::args& args, const std::vector<bool>&
 
 // None: without a loss, which modulators allow.
 TracedFn PyLearner::loss_of(const py::object& step_fn, const Tree& args,
-                            const py::dict& options, Tree& aux) {
+                            const py::dict& options, Tree& aux) const {
   if (step_fn.is_none()) return {};
-  return traced_function(step_fn, args, py::object(options["has_aux"]).cast<bool>(), aux);
+  return traced(step_fn, args, py::object(options["has_aux"]).cast<bool>(), aux);
 }
 
 py::tuple PyLearner::etrace_grad(const py::args& sequences, const py::object& step_fn,
                                  const py::dict& options) {
   check_model("etrace_grad");
   std::vector<Value> leaves;
-  const Tree args = flatten(sequences, leaves);
+  const Tree args = read(sequences, leaves);
   const std::vector<Array> arrays = arrays_of(leaves);
-  const GradOptions o = grad_options(options);
+  const GradOptions o = grad_options(options, dtype());
   Tree aux;
   const TracedFn loss = loss_of(step_fn, args, options, aux);
   GradResult r;
@@ -298,8 +316,8 @@ py::tuple PyLearner::etrace_grad_from(const py::function& at, std::int64_t steps
                                       const py::object& step_fn,
                                       const py::dict& options) {
   check_model("etrace_grad");
-  PySource source("etrace_grad", at);
-  const GradOptions o = grad_options(options);
+  PySource source("etrace_grad", at, dtype());
+  const GradOptions o = grad_options(options, dtype());
   Tree aux;
   const TracedFn loss = loss_of(step_fn, source.args(), options, aux);
   GradResult r;
@@ -315,19 +333,20 @@ PyPrepared::PyPrepared(PyLearner& learner, py::object step_fn, const py::dict& o
                        const py::args& sequences)
     : learner_(learner),
       step_fn_(std::move(step_fn)),
-      args_(flatten(sequences, examples_)),
-      prepared_(
-          learner.learner().prepare(PyLearner::loss_of(step_fn_, args_, options, aux_),
-                                    arrays_of(examples_), grad_options(options))) {
+      args_(learner.read(sequences, examples_)),
+      prepared_(learner.learner().prepare(learner.loss_of(step_fn_, args_, options, aux_),
+                                          arrays_of(examples_),
+                                          grad_options(options, learner.dtype()))) {
   learner_.check_model("prepare");
   examples_.clear();
 }
 
-py::tuple PyPrepared::grad(const py::args& sequences, const std::optional<Array>& mask,
-                           const std::optional<Array>& modulators) {
+py::tuple PyPrepared::grad(const py::args& sequences, const py::object& mask,
+                           const py::object& modulators) {
   learner_.check_model("PreparedGrad.grad");
-  if (mask) prepared_.set_mask(*mask);
-  if (modulators) prepared_.set_modulators(*modulators);
+  const FloatsAs width(learner_.dtype());
+  if (!mask.is_none()) prepared_.set_mask(to_array(mask));
+  if (!modulators.is_none()) prepared_.set_modulators(to_array(modulators));
   const std::vector<Array> arrays = step_arrays(sequences);
   GradResult r;
   {
@@ -341,10 +360,10 @@ CertificateData PyLearner::certificate(const py::args& sequences,
                                        const py::function& step_fn, std::int64_t window) {
   check_model("certificate");
   std::vector<Value> leaves;
-  const Tree args = flatten(sequences, leaves);
+  const Tree args = read(sequences, leaves);
   const std::vector<Array> arrays = arrays_of(leaves);
   Tree aux;
-  const TracedFn loss = traced_function(step_fn, args, false, aux);
+  const TracedFn loss = traced(step_fn, args, false, aux);
   py::gil_scoped_release release;
   const auto mine = learner_->claim("certificate");
   return learner_->certificate(arrays, loss, window);

@@ -4,6 +4,7 @@
 // GIL; functions written in Python get it back while they are traced.
 #include <chrono>
 
+#include "convert.h"
 #include "py_module.h"
 #include "step_room.h"
 
@@ -32,8 +33,11 @@ class PyLearner {
   // (grads, losses, aux, steps)
   py::tuple etrace_grad(const py::args& sequences, const py::object& step_fn,
                         const py::dict& options);
-  static TracedFn loss_of(const py::object& step_fn, const Tree& args,
-                          const py::dict& options, Tree& aux);
+  TracedFn loss_of(const py::object& step_fn, const Tree& args, const py::dict& options,
+                   Tree& aux) const;
+  // A function (values...) -> loss or (loss, aux) as the library calls it. `args` holds
+  // the structure of its arguments; that of aux is left in `aux`.
+  TracedFn traced(const py::object& f, const Tree& args, bool has_aux, Tree& aux) const;
   // Arguments of step t are what `at(t)` returns: a tuple, or the only one.
   py::tuple etrace_grad_from(const py::function& at, std::int64_t steps,
                              const py::object& step_fn, const py::dict& options);
@@ -53,6 +57,14 @@ class PyLearner {
   Learner& learner() { return *learner_; }
   const Learner& learner() const { return *learner_; }
   const py::object& model() const { return model_object_; }
+  // Of its states: f64 keeps the digits of what it is given (FloatsAs).
+  DType dtype() const { return learner_->rule().scalar_dtype(); }
+  Tree read(py::handle given, std::vector<Value>& leaves) const;
+  template <class T>
+  T read_as(const py::object& given) const {
+    const FloatsAs width(dtype());
+    return given.cast<T>();
+  }
 
  private:
   py::object model_object_;
@@ -84,9 +96,9 @@ class PyPrepared {
              const py::args& sequences);
   PyPrepared(const PyPrepared&) = delete;
 
-  // (grads, losses, aux, steps); nullopt: mask and modulators stay as they are.
-  py::tuple grad(const py::args& sequences, const std::optional<Array>& mask,
-                 const std::optional<Array>& modulators);
+  // (grads, losses, aux, steps); None: mask and modulators stay as they are.
+  py::tuple grad(const py::args& sequences, const py::object& mask,
+                 const py::object& modulators);
 
  private:
   PyLearner& learner_;
@@ -98,10 +110,6 @@ class PyPrepared {
 
 // Arguments of one step; arrays are taken as they are.
 std::vector<Array> step_arrays(const py::tuple& args);
-
-// A function (values...) -> loss or (loss, aux) as the library calls it. `args` holds the
-// structure of its arguments; that of aux is left in `aux`.
-TracedFn traced_function(const py::object& f, const Tree& args, bool has_aux, Tree& aux);
 
 // Turns a pending Ctrl-C into KeyboardInterrupt; asks Python at most every 20 ms.
 class SignalCheck {

@@ -38,7 +38,7 @@ std::vector<Value> joined(const std::vector<Values>& parts) {
 
 void PyLearner::etrace_evolve_from(const py::function& at, std::int64_t steps) {
   check_model("etrace_evolve");
-  PySource source("etrace_evolve", at);
+  PySource source("etrace_evolve", at, dtype());
   py::gil_scoped_release release;
   const auto mine = learner_->claim("etrace_evolve");
   learner_->etrace_evolve({steps, std::ref(source)});
@@ -49,7 +49,7 @@ py::object PyLearner::etrace_evolve(const py::args& sequences,
                                     bool return_outputs) {
   check_model("etrace_evolve");
   std::vector<Value> leaves;
-  flatten(sequences, leaves);
+  read(sequences, leaves);
   const std::vector<Array> arrays = arrays_of(leaves);
   const std::int64_t length = common_length(arrays), window = chunk_size.value_or(1);
   // What does not divide goes to the library as it is, which says so.

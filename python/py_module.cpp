@@ -218,10 +218,15 @@ void require_same_states(Module& m, const char* who) {
   p->set_places(static_cast<PyModule&>(*now).places());  // the same under other objects
 }
 
-std::optional<DType> dtype_before_parameters(const Module& m) {
+std::optional<DType> dtype_of_parameters(const Module& m) {
   for (const NamedState& n : collect_states(m))
-    if (n.state->kind() == StateKind::param && n.state->has_value()) return std::nullopt;
-  return default_float();
+    if (n.state->kind() == StateKind::param && n.state->has_value())
+      return n.state->stored(0).dtype();
+  return std::nullopt;
+}
+
+std::optional<DType> dtype_before_parameters(const Module& m) {
+  return dtype_of_parameters(m) ? std::nullopt : std::optional(default_float());
 }
 
 py::object wrap_module(Module& m, const py::object& owner) {

@@ -70,6 +70,8 @@ std::shared_ptr<Module> module_of(py::handle h);
 // `m`: what was compiled then is no longer the model. Needs the GIL.
 void require_same_states(Module& m, const char* who);
 
+// Of the first parameter that has a value.
+std::optional<DType> dtype_of_parameters(const Module& m);
 // The default float type, set by set_default_dtype, for a model whose parameters have no
 // values yet; nullopt where they say the type.
 std::optional<DType> dtype_before_parameters(const Module& m);

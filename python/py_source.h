@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Sequences that a Python function gives step by step.
+#include "convert.h"
 #include "py_module.h"
 #include <fmt/format.h>
 
@@ -9,7 +10,8 @@ namespace braintrace::python {
 // Asks a Python function for the arguments of a step. All steps must have one structure.
 class PySource {
  public:
-  PySource(const char* who, py::function at) : who_(who), at_(std::move(at)) {}
+  PySource(const char* who, py::function at, DType floats)
+      : who_(who), at_(std::move(at)), floats_(floats) {}
 
   std::vector<Array> operator()(std::int64_t t) {
     py::gil_scoped_acquire gil;
@@ -20,6 +22,7 @@ class PySource {
                                   "{}; it must return the arguments of the step",
                                   who_, t));
     std::vector<Value> leaves;
+    const FloatsAs width(floats_);
     Tree tree =
         flatten(py::isinstance<py::tuple>(given) ? given : py::make_tuple(given), leaves);
     if (!known_) args_ = tree;
@@ -35,6 +38,7 @@ class PySource {
  private:
   const char* who_;
   py::function at_;
+  DType floats_;
   Tree args_;
   bool known_ = false;
 };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reader.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "convert.h"
 #include "py_module.h"
 #include <fmt/format.h>
@@ -40,17 +43,46 @@ py::object Reader::required(const char* name) {
                   fmt::format("{}() is missing its argument '{}'", who_, name));
 }
 
-void Reader::refuse(const char* name, const char* wanted, py::handle found) const {
-  throw UserError(ErrorKind::type,
-                  fmt::format("{}: {} must be {}, got {}", who_, name, wanted,
-                              py::repr(found).cast<std::string>()));
+void Reader::refuse(const char* name, const char* wanted, py::handle found,
+                    ErrorKind kind) const {
+  throw UserError(kind, fmt::format("{}: {} must be {}, got {}", who_, name, wanted,
+                                    py::repr(found).cast<std::string>()));
 }
 
 template <class T>
 T Reader::as(const char* name, const char* wanted, const py::object& o) const {
   py::detail::make_caster<T> caster;
-  if (!caster.load(o, true)) refuse(name, wanted, o);
+  // Converted, everything is true or false.
+  if (!caster.load(o, !std::is_same_v<T, bool>)) refuse(name, wanted, o);
   return py::detail::cast_op<T>(std::move(caster));
+}
+
+template <class F>
+auto Reader::named(const char* name, const F& f) const {
+  try {
+    return f();
+  } catch (const UserError& e) {
+    throw UserError(e.kind(), fmt::format("{}: {}: {}", who_, name, e.what()));
+  }
+}
+
+double Reader::number(const char* name, const char* wanted, const py::object& o) const {
+  const auto v = as<double>(name, wanted, o);
+  if (std::isnan(v)) refuse(name, wanted, o, ErrorKind::value);
+  return v;
+}
+
+Array Reader::finite_array(const char* name, const char* wanted,
+                           const py::object& o) const {
+  std::optional<Array> a;
+  try {
+    a = to_array_exact(o);
+  } catch (const UserError&) {
+    refuse(name, wanted, o);
+  }
+  for (const double v : a->to_doubles())
+    if (!std::isfinite(v)) refuse(name, "finite", o, ErrorKind::value);
+  return *a;
 }
 
 Shape Reader::integers(const char* name, const py::object& o) const {
@@ -59,22 +91,29 @@ Shape Reader::integers(const char* name, const py::object& o) const {
   return *s;
 }
 
+Shape Reader::sizes(const char* name, const py::object& o) const {
+  const Shape s = integers(name, o);
+  if (std::any_of(s.begin(), s.end(), [](std::int64_t n) { return n < 0; }))
+    refuse(name, ">= 0", o, ErrorKind::value);
+  return s;
+}
+
 std::int64_t Reader::integer(const char* name) {
   const py::object o = required(name);
   if (describing_) return 1;
-  const Shape s = integers(name, o);
+  const Shape s = sizes(name, o);
   if (s.size() != 1) refuse(name, "one integer", o);
   return s[0];
 }
 
 double Reader::real(const char* name) {
   const py::object o = required(name);
-  return describing_ ? 0 : as<double>(name, "a number", o);
+  return describing_ ? 0 : number(name, "a number", o);
 }
 
 Shape Reader::shape(const char* name) {
   const py::object o = required(name);
-  return describing_ ? Shape{1} : integers(name, o);
+  return describing_ ? Shape{1} : sizes(name, o);
 }
 
 py::object Reader::object(const char* name) { return required(name); }
@@ -82,7 +121,7 @@ py::object Reader::object(const char* name) { return required(name); }
 Module* Reader::module(const char* name) {
   const py::object o = required(name);
   if (describing_) return nullptr;
-  const std::shared_ptr<Module> m = module_of(o);
+  const std::shared_ptr<Module> m = named(name, [&] { return module_of(o); });
   kept_.push_back(m);
   return m.get();
 }
@@ -98,7 +137,7 @@ std::pair<py::tuple, py::dict> Reader::rest(const char* name) {
 
 void Reader::take(const char* name, double& field) {
   if (const auto o = next(name, fmt::format("{}", field)))
-    field = as<double>(name, "a number", *o);
+    field = number(name, "a number", *o);
 }
 
 void Reader::take(const char* name, bool& field) {
@@ -127,35 +166,65 @@ void Reader::take(const char* name, std::optional<std::int64_t>& field) {
 }
 
 void Reader::take(const char* name, std::optional<double>& field) {
-  if (const auto o = next(name, "None"))
-    field = as<std::optional<double>>(name, "a number or None", *o);
+  const auto o = next(name, "None");
+  if (!o) return;
+  field.reset();
+  if (!o->is_none()) field = number(name, "a number or None", *o);
 }
 
 void Reader::take(const char* name, std::optional<Array>& field) {
   const auto o = next(name, "None");
-  if (o && !o->is_none()) field = to_array(*o);
+  if (o && !o->is_none()) field = finite_array(name, "numbers or None", *o);
+}
+
+Initializer Reader::initializer(const char* name, const py::object& o) const {
+  const char* wanted = "numbers, an initialiser or a function (key, shape, dtype)";
+  if (py::isinstance<NamedInitializer>(o)) return to_initializer(o);
+  const bool is_class = PyType_Check(o.ptr()) != 0;
+  if (o.is_none() || is_class || is_module(o)) refuse(name, wanted, o);
+  if (PyCallable_Check(o.ptr()) != 0) return to_initializer(o);
+  return nn::init::given(finite_array(name, wanted, o));
 }
 
 void Reader::take(const char* name, Initializer& field) {
+  if (const auto o = next(name, "...")) field = initializer(name, *o);
+}
+
+void Reader::take_or_none(const char* name, Initializer& field) {
   const auto o = next(name, field ? "..." : "None");
-  if (o) field = o->is_none() ? Initializer{} : to_initializer(*o);
+  if (o) field = o->is_none() ? Initializer{} : initializer(name, *o);
 }
 
 void Reader::take(const char* name, nn::Activation& field) {
-  if (const auto o = next(name, "...")) field = to_activation(*o);
+  const auto o = next(name, "...");
+  if (!o) return;
+  if (py::isinstance<py::str>(*o)) {
+    field = named(name, [&] { return nn::Activation(o->cast<std::string>()); });
+    return;
+  }
+  const bool is_class = PyType_Check(o->ptr()) != 0;  // its call makes a layer
+  if (is_class || PyCallable_Check(o->ptr()) == 0)
+    refuse(name, "the name of an activation or a function of one value", *o);
+  field =
+      nn::Activation([held = keep(*o)](const Value& x) { return to_value((*held)(x)); });
 }
 
 void Reader::take(const char* name, nn::Coefficient& field) {
   const std::string text =
       field.is_scalar() ? fmt::format("{}", field.values().item()) : "...";
-  if (const auto o = next(name, text)) field = to_coefficient(*o);
+  const auto o = next(name, text);
+  if (!o) return;
+  if (PyFloat_Check(o->ptr()) || PyLong_Check(o->ptr()))
+    field = o->cast<double>();
+  else
+    field = nn::Coefficient(finite_array(name, "a number, or one per unit", *o));
 }
 
 void Reader::take(const char* name, nn::Surrogate& field) {
   const auto o = next(name, field.to_string());
   if (!o) return;
   if (py::isinstance<py::str>(*o)) {
-    field = nn::Surrogate(o->cast<std::string>());
+    field = named(name, [&] { return nn::Surrogate(o->cast<std::string>()); });
   } else {
     field = as<nn::Surrogate>(name, "a surrogate or its name", *o);
   }
@@ -175,8 +244,8 @@ void Reader::take(const char* name, nn::Padding& field) {
     field = nn::Padding(o->cast<std::string>());
   } else if (py::isinstance<py::int_>(*o)) {
     field = nn::Padding(o->cast<int>());
-  } else if (py::sequence s = *o; s.size() > 0 && py::isinstance<py::int_>(s[0])) {
-    field = nn::Padding(integers(name, s));
+  } else if (const auto each = shape_from(*o); each && !each->empty()) {
+    field = nn::Padding(*each);
   } else {
     field = nn::Padding(
         as<nn::Padding::Pairs>(name, "a name, a number or pairs of numbers", *o));
@@ -185,7 +254,7 @@ void Reader::take(const char* name, nn::Padding& field) {
 
 void Reader::take(const char* name, std::shared_ptr<Module>& field) {
   const auto o = next(name, "None");
-  if (o && !o->is_none()) field = module_of(*o);
+  if (o && !o->is_none()) field = named(name, [&] { return module_of(*o); });
 }
 
 void Reader::take(const char* name, py::object& field) {
@@ -219,17 +288,6 @@ Initializer to_initializer(py::handle h) {
     const py::object out = (*held)(key_array(key), to_tuple(shape), dtype);
     return to_array_exact(out).astype(dtype);
   };
-}
-
-nn::Activation to_activation(py::handle h) {
-  if (py::isinstance<py::str>(h)) return nn::Activation(h.cast<std::string>());
-  const auto held = keep(py::reinterpret_borrow<py::object>(h));
-  return nn::Activation([held](const Value& x) { return to_value((*held)(x)); });
-}
-
-nn::Coefficient to_coefficient(py::handle h) {
-  if (PyFloat_Check(h.ptr()) || PyLong_Check(h.ptr())) return h.cast<double>();
-  return nn::Coefficient(to_array_exact(h));
 }
 
 }  // namespace braintrace::python

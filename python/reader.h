@@ -44,7 +44,7 @@ class Reader {
   // All that is left: by position and by name.
   std::pair<py::tuple, py::dict> rest(const char* name);
 
-  // With one: the field's present value.
+  // With one: the field's present value. Numbers are never NaN.
   void take(const char* name, double& field);
   void take(const char* name, bool& field);
   void take(const char* name, std::int64_t& field);
@@ -53,7 +53,8 @@ class Reader {
   void take(const char* name, std::optional<std::int64_t>& field);
   void take(const char* name, std::optional<double>& field);
   void take(const char* name, std::optional<Array>& field);
-  void take(const char* name, Initializer& field);  // None: no such parameter
+  void take(const char* name, Initializer& field);
+  void take_or_none(const char* name, Initializer& field);  // None: no such parameter
   void take(const char* name, nn::Activation& field);
   void take(const char* name, nn::Coefficient& field);
   void take(const char* name, nn::Surrogate& field);
@@ -76,11 +77,19 @@ class Reader {
 
  private:
   std::optional<py::object> next(const char* name, const std::string& default_text);
-  [[noreturn]] void refuse(const char* name, const char* wanted, py::handle found) const;
+  [[noreturn]] void refuse(const char* name, const char* wanted, py::handle found,
+                           ErrorKind kind = ErrorKind::type) const;
   // UserError, naming the argument, unless Python's object is a T.
   template <class T>
   T as(const char* name, const char* wanted, const py::object& o) const;
   Shape integers(const char* name, const py::object& o) const;
+  Shape sizes(const char* name, const py::object& o) const;  // none of them negative
+  double number(const char* name, const char* wanted, const py::object& o) const;
+  Array finite_array(const char* name, const char* wanted, const py::object& o) const;
+  Initializer initializer(const char* name, const py::object& o) const;
+  // What f() gives; its UserErrors start with the name of the argument.
+  template <class F>
+  auto named(const char* name, const F& f) const;
   py::object required(const char* name);
 
   std::string who_;
@@ -95,7 +104,5 @@ class Reader {
 
 // A number, values per unit, or a function (key, shape, dtype) -> array.
 Initializer to_initializer(py::handle h);
-nn::Activation to_activation(py::handle h);
-nn::Coefficient to_coefficient(py::handle h);
 
 }  // namespace braintrace::python

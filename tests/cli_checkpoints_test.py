@@ -79,6 +79,11 @@ class Checkpoints(Case):
         file = self.file("run.safetensors")
         self.output("train", *SMALL, "--epochs", "1", "--checkpoint", file, "--quiet")
         self.refuses(2, "there is no checkpoint", "eval", "--checkpoint", "absent")
+        config = Path(self.file("run.toml"))
+        config.write_text('[train]\ntask = "copying"\n')
+        for command in (["eval", "--checkpoint"], ["train", "--resume"], ["export", "--checkpoint"]):
+            self.refuses(2, "run.toml: no safetensors file, as checkpoints are", *command,
+                         str(config))
         self.refuses(2, "--task is a part of the run", "train", "--resume", file,
                      "--task", "text")
         self.refuses(2, "give more epochs", "train", "--resume", file, "--epochs", "1",

@@ -72,9 +72,9 @@ class Plan(Case):
         own = self.output("plan", "--task", "delayed_match", "--model", "gru")
         self.assertTrue(own.startswith("gru: "), own)
 
-    def test_a_model_that_does_not_compile_is_no_plan(self):
+    def test_an_input_that_does_not_fit_is_no_plan(self):
         for rule in ("all", "auto", "d_rtrl"):
-            self.refuses(1, "must have 10 entries, got x [1,2,3]", "plan", "--input", "1,2,3",
+            self.refuses(2, "must have 10 entries, got x [1,2,3]", "plan", "--input", "1,2,3",
                          "--algorithm", rule)
 
     def test_arguments_of_rules(self):

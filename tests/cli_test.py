@@ -170,7 +170,12 @@ class Refusals(Cli):
         self.assertEqual(shape("tied", "--hidden", "5", "--input", "5"), [5])
         self.output("show", "--model", "conv_rnn")
         self.refuses(2, "unknown option 'n_in'", "show", "--model", "tied", "--n-out", "3")
-        self.refuses(2, "give options of a kind as JSON, for example --model '{\"kind\": ",
+        self.assertEqual(shape("tied", "--hidden", "5"), [5])
+        self.assertEqual(shape("scan_body"), [32])
+        self.assertEqual(shape('{"kind": "embed_leaky", "n_vocab": 5, "n_rec": 3, "n_out": 2}'),
+                         [3])
+        self.refuses(2, "'n_vocab' must be", "show", "--model", "embed_leaky")
+        self.refuses(2, "give options of a kind as JSON, --model '{\"kind\": \"scan_leaky\", ...}'",
                      "show", "--model", "scan_leaky")
 
     def test_bench_times_no_compilation(self):
@@ -241,9 +246,22 @@ class Refusals(Cli):
         self.refuses(2, "give a command: show, train")
         self.refuses(2, "unknown command 'paint'; there are: show, train, ", "paint")
 
-    def test_a_model_that_does_not_compile_is_exit_code_1(self):
-        self.refuses(1, "must have 10 entries", "show", "--model", "single_rnn",
-                     "--input", "11")
+    def test_an_input_that_does_not_fit_is_exit_code_2(self):
+        for command in ("show", "plan", "export"):
+            with self.subTest(command):
+                self.refuses(2, "--input 3: GRUCell: the last axis", command, "--model", "gru", "--input", "3")
+
+    def test_a_short_name_given_as_a_kind_is_told_apart(self):
+        for name, kind in (("gru", '"sequential"'), ("lif", '"lif_net"')):
+            for command in ("show", "train"):
+                self.refuses(2, f"'{name}' is a short name, not a kind: give --model {name} ",
+                             command, "--model", json.dumps({"kind": name}))
+            self.refuses(2, f'"kind":{kind}', "show", "--model", json.dumps({"kind": name}))
+
+    def test_arguments_of_rules_have_options_of_their_own(self):
+        for name, option in (("decay_or_rank", "--decay"), ("kappa", "--kappa"), ("n", "--snap-n")):
+            self.refuses(2, f"--set: no option '{name}'; give {option}; there are ", "train",
+                         "--set", f"{name}=0.9")
 
     def test_a_file_that_cannot_be_written_is_exit_code_1(self):
         self.refuses(1, "cannot write", "show", "--model", "single_rnn", "--out",

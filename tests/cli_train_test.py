@@ -200,8 +200,19 @@ class Train(Case):
                 (2, "--lr", ["--lr", "-1"]),
                 (2, "--set needs name=value", ["--set", "x"]),
                 (2, "there are bias_correction, history, ", ["--set", "foo=1"]),
-                (2, "give options of a kind as JSON, for example --model '{", ["--model",
-                                                                              "grouped_rnn"]),
+                (2, "give options of a kind as JSON, --model '{", ["--model", "grouped_rnn"]),
+                (2, "'branching' has no readout (n_out): its output is its state; task "
+                    "'integrator' gives 1 input and wants 1 output per step: take a kind with "
+                    "n_out (docs/nn.md#kinds-of-models), or as many units as outputs, --model "
+                    "'{\"kind\":\"branching\",\"n_in\":1,\"n_rec\":1}'", ["--model", "branching"]),
+                (2, "'tied' takes no n_in and n_out: input, state and output have one size",
+                 ["--model", "tied"]),
+                (2, "got [1,1] (at models_op_level.cpp", ["--model", '{"kind": "tied", "n_rec": 4}']),
+                (2, "task 'integrator' gives 1 input and wants 1 output per step, the model gives "
+                    "[1,4] for one sample",
+                 ["--model", '{"kind": "tanh_rnn", "n_in": 1, "n_rec": 4}']),
+                (2, "wants 10 outputs per step, the model gives [1,4]",
+                 ["--task", "digits", "--model", '{"kind": "tanh_rnn", "n_in": 8, "n_rec": 4}']),
                 (2, "'gif_net' has one layer", ["--model", "gif_net", "--layers", "2"]),
                 (2, "ThreeFactor needs a modulator", ["--algorithm", "three_factor"]),
                 (2, "no rule fits into 1 B", ["--algorithm", "auto", "--memory", "1"]),

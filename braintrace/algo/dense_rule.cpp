@@ -49,6 +49,8 @@ DenseRule::DenseRule(const RuleContext& context)
       entries_.push_back({r, w, t, apart});
     }
   }
+  join_tails();
+  plan_sweeps();
 }
 
 const RelationWriter& DenseRule::writer(const Entry& e) const {
@@ -98,55 +100,6 @@ Values DenseRule::inputs_of(const StepTerms& t, const Entry& e) const {
   return in;
 }
 
-Value DenseRule::instant_per_sample(const StepTerms& t, const Entry& e,
-                                    const std::optional<Value>& p) const {
-  const RelationWriter& w = writer(e);
-  const Shape group = joined({w.group().varshape(), {w.group().num_state()}});
-  const Shape sample = removed(group, 0);
-  const Shape leaf(e.type.shape.begin(),
-                   e.type.shape.end() - static_cast<std::ptrdiff_t>(group.size()));
-  const auto of_leaf = [&](const Values& operands) {
-    const LeafGradients g = w.pull_back(t.values(), operands, PrologueRule::pull_back);
-    const auto own = g.find(leaf_name(e.leaf));
-    return Values{own == g.end() ? zeros_of({e.type.dtype, leaf}) : own->second};
-  };
-  const auto of_samples = [&](const Values& unit) {
-    Value ct = broadcast_to(unit[0], group);
-    if (p) ct = times_blocks_transposed(*p, ct);
-    const Value ct_y = w.back_to_y(t.values(), ct);
-    return on_lanes(w.weight_gradient_per_sample(t.values(), ct_y), of_leaf);
-  };
-  const Values rows = on_lanes({unit_vectors({e.type.dtype, sample})}, of_samples);
-  // (*sample, samples, *leaf) -> (*leaf, samples, *sample)
-  const auto inner = static_cast<std::int64_t>(sample.size());
-  Ints order = iota_ints(static_cast<std::int64_t>(leaf.size()));
-  for (std::int64_t& a : order) a += inner + 1;
-  order.push_back(inner);
-  for (std::int64_t a = 0; a < inner; ++a) order.push_back(a);
-  return transpose(reshape(rows[0], joined({sample, {group[0]}, leaf})), order);
-}
-
-Value DenseRule::instant(const StepTerms& t, const Entry& e) const {
-  if (e.apart) return instant_per_sample(t, e, {});
-  const Values in = inputs_of(t, e);
-  return sensitivities(writer(e).leaf_program(e.leaf), in, in.size() - 1)[0];
-}
-
-Value DenseRule::instant_led_on(const StepTerms& t, const Entry& e,
-                                const Value& p) const {
-  if (e.apart) return instant_per_sample(t, e, p);
-  const Graph program = writer(e).leaf_program(e.leaf);
-  const auto builder = Builder::create();
-  const Value led = builder->input(p.type());
-  Values in;
-  for (const Type& type : program.input_types()) in.push_back(builder->input(type));
-  const Value out = times_blocks(led, inline_graph(program, in)[0]);
-  const Graph whole = builder->finish(std::vector{out});
-  Values given = inputs_of(t, e);
-  given.insert(given.begin(), p);
-  return sensitivities(whole, given, given.size() - 1)[0];
-}
-
 std::optional<Value> DenseRule::carried(StepTerms& t, const Entry& e,
                                         const Value& stored_eps) const {
   const ETraceConfig& config = context().config();
@@ -169,9 +122,10 @@ std::optional<Value> DenseRule::carried(StepTerms& t, const Entry& e,
 std::vector<Value> DenseRule::roll(StepTerms& t, const std::vector<Value>& eps) const {
   const bool every_step = context().options().kappa_advance == KappaAdvance::every_step;
   std::vector<Value> out = eps;
+  const std::vector<Value> now = instants(t);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& e = entries_[i];
-    Value next = instant(t, e);
+    Value next = now[i];
     if (const auto past = carried(t, e, eps[i])) next = next + *past;
     out[i] = stored(next);
     if (!filtered() || !every_step) continue;
@@ -276,21 +230,30 @@ std::vector<Value> DenseRule::moved(StepTerms&, const ToExit& m,
 }
 
 std::vector<Value> DenseRule::arrived(StepTerms& t, const ToExit& m) const {
-  std::vector<Value> out;
-  for (const bool filter : {false, true}) {
-    if (filter && !filtered()) break;
-    for (const Entry& e : entries_) {
-      const auto g = static_cast<std::size_t>(writer(e).group().index);
-      const std::optional<Value>& p = filter ? m.filtered[g] : m.plain[g];
-      out.push_back(p ? instant_led_on(t, e, *p) : zeros_of(e.type));
-    }
-  }
+  std::vector<Value> out = instants(t, &m.plain);
+  if (!filtered()) return out;
+  const std::vector<Value> more = instants(t, &m.filtered);
+  out.insert(out.end(), more.begin(), more.end());
   return out;
 }
 
 std::vector<Value> DenseRule::credit(StepTerms& t, const GroupSignals& r) const {
+  std::map<std::size_t, LeafGradients> joint;  // by relation
+  for (const Joint& j : joint_) {
+    const HiddenGroup& g = context().dense_relations()[j.relations[0]].group();
+    const Values cts =
+        j.tail.back_to_ys(t.values(), r[static_cast<std::size_t>(g.index)]);
+    for (std::size_t k = 0; k < cts.size(); ++k) {
+      const RelationWriter& w = context().dense_relations()[j.relations[k]];
+      joint[j.relations[k]] = w.back_to_leaves(t.values(), cts[k]);
+    }
+  }
   std::vector<Value> out;
   for (const Entry& e : entries_) {
+    if (const auto own = joint.find(e.relation); own != joint.end()) {
+      out.push_back(of_leaf(own->second, e));
+      continue;
+    }
     const Values in = inputs_of(t, e);
     std::vector<bool> active(in.size(), false);
     active.back() = true;

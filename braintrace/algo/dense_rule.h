@@ -5,6 +5,9 @@
 // E is (*leaf, *varshape, num_state), one per relation, parameter leaf and group. R is
 // what the config puts for D; under sparse_n the whole Jacobian, without building it.
 // With a kappa filter the signal meets F_t = kappa F_{t-1} + E_t.
+#include <map>
+
+#include "braintrace/algo/joint_tail.h"
 #include "braintrace/algo/learning_rule.h"
 #include "braintrace/ops/ops.h"
 
@@ -47,16 +50,35 @@ class DenseRule : public LearningRule {
     Type type;   // of E, as computed
     bool apart;  // no sample (axis 0 of the group) moves another
   };
+  // Entries whose instantaneous terms one backward sweep gives: one lane per entry of the
+  // group, or per entry of a sample where samples are apart.
+  struct Sweep {
+    bool apart;
+    std::optional<std::size_t> joint;  // in joint_; else the tail of the one relation
+    std::vector<std::size_t> entries;
+  };
+  struct Joint {
+    std::vector<std::size_t> relations;
+    JointTail tail;
+  };
   bool filtered() const { return kappa_ > 0; }
+  void join_tails();
+  void plan_sweeps();
+  bool goes_back(const Joint& j, const Entry& e) const;
   const RelationWriter& writer(const Entry& e) const;
   Values inputs_of(const StepTerms& t, const Entry& e) const;  // of its leaf program
-  Value instant(const StepTerms& t, const Entry& e) const;
-  // P times it, P (*varshape, S, S): the product is taken before the sensitivity grows.
-  Value instant_led_on(const StepTerms& t, const Entry& e, const Value& p) const;
-  // Either, where samples are apart: one lane per entry of a sample instead of one per
-  // entry of the group, and nothing is summed over samples.
-  Value instant_per_sample(const StepTerms& t, const Entry& e,
-                           const std::optional<Value>& p) const;
+  // The instantaneous terms of all entries, or P times them, P (*varshape, S, S) by
+  // group: the product is taken before the sensitivity grows. Absent: zero.
+  using Led = std::vector<std::optional<Value>>;
+  std::vector<Value> instants(const StepTerms& t, const Led* led = nullptr) const;
+  Value instant(const StepTerms& t, const Entry& e, const Value* led) const;
+  void sweep(const StepTerms& t, const Sweep& s, const Value* led,
+             std::vector<Value>& out) const;
+  // The cotangents of y, by relation.
+  std::map<std::size_t, Value> back_to_ys(const StepValues& v, const Sweep& s,
+                                          const Value& ct) const;
+  Values back_to_entries(const StepTerms& t, const Sweep& s, const Value& ct) const;
+  Value of_leaf(const LeafGradients& g, const Entry& e) const;  // zeros: nothing flows
   // R E; nullopt: nothing is carried.
   std::optional<Value> carried(StepTerms& t, const Entry& e, const Value& eps) const;
   // s R, to meet E itself, which is larger; nullopt: R E is the way, or nothing.
@@ -68,6 +90,8 @@ class DenseRule : public LearningRule {
   static Value loaded(const Value& eps, const Entry& e);
 
   std::vector<Entry> entries_;
+  std::vector<Joint> joint_;  // per group with several relations
+  std::vector<Sweep> sweeps_;
   double kappa_ = 0;
 };
 

@@ -170,6 +170,98 @@ TEST_CASE("samples that move each other keep their whole sensitivity") {
   }
 }
 
+namespace {
+
+// Layers in front of leaky units: D is exact, and all layers but the last are dense.
+struct Stack : Module {
+  std::vector<std::unique_ptr<ParamState>> weights, biases;
+  HiddenState h;
+  bool centres;
+  Stack(std::int64_t layers, bool c) : h({4}, constant_init(0.5)), centres(c) {
+    for (std::int64_t k = 0; k < layers; ++k) {
+      weights.push_back(std::make_unique<ParamState>(Shape{4, 4}, constant_init(0.1)));
+      biases.push_back(std::make_unique<ParamState>(Shape{4}, constant_init(0.1)));
+      add("w" + std::to_string(k), *weights.back());
+      add("b" + std::to_string(k), *biases.back());
+    }
+    add("h", h);
+  }
+  Value update(Value x) override {
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      if (k > 0) x = tanh(x);
+      if (k == 1 && centres) x = x - mean(x, {.axes = {0}, .keepdims = true});
+      // The first weight is used twice, so that it has two ways.
+      const std::size_t own = k == 2 ? 0 : k;
+      x = matmul(x, weights[own]->value(), biases[k]->value());
+    }
+    h.set(tanh(x + 0.9 * h.value()));
+    return h.value();
+  }
+  void set_weights() {
+    std::uint64_t key = 0;
+    for (const auto* list : {&weights, &biases})
+      for (const auto& p : *list)
+        p->store(0,
+                 random_normal(fold_in(rng_key(7), ++key), p->spec(0).shape, DType::f64));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("layers behind each other keep their sensitivities, by one sweep for all") {
+  const Array ys = random_normal(rng_key(2), {5, 3, 4}, DType::f64);
+  const Array xs = random_normal(rng_key(1), {5, 3, 4}, DType::f64);
+  for (const Algorithm& rule : {Algorithm(D_RTRL{}), Algorithm(ExactRTRL{})})
+    for (const bool centres : {false, true})
+      for (const std::int64_t window : {1, 2}) {
+        CAPTURE(rule.name);
+        CAPTURE(centres);
+        CAPTURE(window);
+        Stack m(5, centres), judge(5, centres);
+        Learner l = compile(m, rule, zeros({3, 4}, DType::f64),
+                            {.batch_size = 3, .dtype = DType::f64});
+        m.set_weights();
+        if (rule.name == "D_RTRL") CHECK(verdict_of(l.graph(), "w1") == Verdict::dense);
+        init_all_states(judge, {.batch_size = 3, .dtype = DType::f64});
+        judge.set_weights();
+        const StateDict want =
+            bptt(judge, steps_of(xs), [&](std::size_t t, const Values& y) {
+              return sum(square(y[0] - Value(row(ys, static_cast<std::int64_t>(t)))));
+            }).grads;
+        const StateDict got =
+            l.etrace_grad(
+                 xs, ys,
+                 [&](const Value& x, const Value& y) { return sum(square(l(x) - y)); },
+                 {.window = window, .reduction = Reduction::sum})
+                .grads;
+        CHECK(relative_distance(got, want) < tol::f64_golden);
+        CHECK(largest(want, "w0") > 1e-3);
+      }
+}
+
+TEST_CASE("the program of a stack of layers grows with their number, not its square") {
+  auto nodes = [](std::int64_t layers, const Algorithm& rule,
+                  std::optional<std::int64_t> batch) {
+    Stack m(layers, false);
+    Shape x = {4};
+    if (batch) x.insert(x.begin(), *batch);
+    const Learner l = compile(m, rule, zeros(x), {.batch_size = batch});
+    const auto graph = std::make_shared<ETraceGraph>(l.graph());
+    const CompiledRule written(graph, rule, LearningOptions{});
+    return written.write(RuleMode::evolve).graph.nodes().size();
+  };
+  for (const Algorithm& rule :
+       {Algorithm(D_RTRL{}), Algorithm(UORO{}), Algorithm(ExactRTRL{})})
+    for (const std::optional<std::int64_t> batch :
+         {std::optional<std::int64_t>(), std::optional<std::int64_t>(3)}) {
+      CAPTURE(rule.name);
+      CAPTURE(batch.value_or(0));
+      const std::size_t few = nodes(8, rule, batch), twice = nodes(16, rule, batch),
+                        more = nodes(24, rule, batch);
+      CHECK(more - twice <= twice - few + 8);
+    }
+}
+
 TEST_CASE("dense traces go through windows of any length") {
   const D_RTRL rule{.vjp_method = VjpMethod::multi_step};
   const OnlineTrial t = gru_trial(6);

@@ -9,6 +9,7 @@
 #include "braintrace/ir/subgraph.h"
 #include "braintrace/ops/axis.h"
 #include "braintrace/ops/calculus.h"
+#include "braintrace/ops/region_view.h"
 #include "braintrace/transforms/lanes.h"
 
 namespace braintrace {
@@ -49,6 +50,50 @@ void check_other_states(const ModuleInfo& info) {
     }
   }
 }
+
+// How a change of the states at entry moves the step's results. The step is written once,
+// however often it is asked; a loop of unknown length is written anew each time.
+class MovedStates {
+ public:
+  MovedStates(const Graph& step, const Values& in, const std::vector<std::size_t>& states)
+      : step_(step), in_(in), states_(states) {
+    if (has_while(step)) return;
+    std::vector<bool> active(in.size(), false);
+    for (std::size_t i : states) active[i] = true;
+    linear_ = linearize(step, active);
+    const Values all = inline_graph(linear_->primal, in);
+    residuals_.assign(all.end() - static_cast<std::ptrdiff_t>(linear_->num_residuals),
+                      all.end());
+  }
+
+  Values operator()(const Values& changes) const {
+    std::vector<Tangent> tangents(in_.size());
+    for (std::size_t i = 0; i < changes.size(); ++i) tangents[states_[i]] = changes[i];
+    std::vector<Tangent> moved;
+    if (linear_) {
+      Values given = residuals_;
+      for (const Tangent& t : tangents)
+        if (t) given.push_back(*t);
+      const Values out = inline_graph(linear_->linear, given);
+      auto next = out.begin();
+      for (const bool a : linear_->active_out)
+        moved.push_back(a ? Tangent(*next++) : std::nullopt);
+    } else {
+      moved = jvp_values(step_, in_, tangents).tangents;
+    }
+    Values out;
+    for (std::size_t k = 0; k < moved.size(); ++k)
+      out.push_back(materialize(moved[k], step_.type(step_.outputs()[k])));
+    return out;
+  }
+
+ private:
+  const Graph& step_;
+  const Values& in_;
+  const std::vector<std::size_t>& states_;
+  std::optional<Linearized> linear_;
+  Values residuals_;
+};
 
 }  // namespace
 
@@ -96,25 +141,20 @@ std::vector<Value> ExactRtrlRule::roll(StepTerms& t,
   auto place = [&](ValueId v) {
     return static_cast<std::size_t>(std::find(ids.begin(), ids.end(), v) - ids.begin());
   };
+  std::vector<std::size_t> states, leaves;
+  for (const HiddenVar& h : states_) states.push_back(place(h.in));
+  for (const WeightVar& w : leaves_) leaves.push_back(place(w.id));
+  const MovedStates moved(step_, in, states);
+  const std::vector<Values> now = sensitivities(step_, in, leaves);
   std::vector<Value> out;
-  for (const WeightVar& w : leaves_) {
+  for (const Values& of_leaf : now) {
     Values lanes;
-    for (const HiddenVar& h : states_)
-      lanes.push_back(reshape(eps[out.size() + lanes.size()],
-                              inserted(in[place(h.in)].shape(), 0, -1)));
-    const Values past = on_lanes(lanes, [&](const Values& one) {
-      std::vector<Tangent> tangents(in.size());
-      for (std::size_t i = 0; i < one.size(); ++i)
-        tangents[place(states_[i].in)] = one[i];
-      const JvpResult r = jvp_values(step_, in, tangents);
-      Values moved;
-      for (std::size_t i = 0; i < r.outs.size(); ++i)
-        moved.push_back(materialize(r.tangents[i], r.outs[i].type()));
-      return moved;
-    });
-    const Values now = sensitivities(step_, in, place(w.id));
-    for (std::size_t i = 0; i < now.size(); ++i)
-      out.push_back(now[i] + reshape(past[i], now[i].shape()));
+    for (std::size_t i : states)
+      lanes.push_back(
+          reshape(eps[out.size() + lanes.size()], inserted(in[i].shape(), 0, -1)));
+    const Values past = on_lanes(lanes, moved);
+    for (std::size_t i = 0; i < of_leaf.size(); ++i)
+      out.push_back(of_leaf[i] + reshape(past[i], of_leaf[i].shape()));
   }
   return out;
 }

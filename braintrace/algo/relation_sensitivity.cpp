@@ -92,6 +92,11 @@ Value RelationWriter::back_to_y(const StepValues& v, const Value& ct) const {
   return materialize(vjp_values(to_group, active, in, cts).cotangents.back(), y_type());
 }
 
+LeafGradients RelationWriter::back_to_leaves(const StepValues& v,
+                                             const Value& ct_y) const {
+  return pull_back(v, op_gradient(node_inputs(v), ct_y), PrologueRule::pull_back);
+}
+
 bool RelationWriter::keeps_samples_apart() const {
   const std::int64_t samples = group_.varshape()[0];
   if (y_type().rank() == 0 || y_type().shape[0] != samples || crosses_while())

@@ -84,6 +84,8 @@ class RelationWriter {
                                                 const Value& ct) const;
   // The cotangent of y for a group-shaped one, through the whole tail.
   Value back_to_y(const StepValues& v, const Value& ct) const;
+  // What a cotangent of y gives to the leaves, through op and prologue.
+  LeafGradients back_to_leaves(const StepValues& v, const Value& ct_y) const;
   // Samples lie on axis 0 of y and of the group, and none moves another on the way.
   bool keeps_samples_apart() const;
   // (values of reads(), one leaf) -> (*varshape, num_state): how a parameter moves the

@@ -54,6 +54,9 @@ UoroRule::UoroRule(const RuleContext& context) : LearningRule(context) {
   }
   std::size_t next = 1;  // behind the key
   for (GroupEntry& e : entries_) {
+    std::vector<const RelationWriter*> dense;
+    for (std::size_t r : e.dense) dense.push_back(&context.dense_relations()[r]);
+    if (dense.size() > 1) e.joint = JointTail::of(context.graph(), dense);
     e.first = next;
     next += 1 + e.leaves.size();
   }
@@ -177,10 +180,41 @@ void UoroRule::add_dense(LeafGradients& sum_of, const StepTerms& t, const GroupE
   }
 }
 
+// All dense relations of a group by one sweep.
+void UoroRule::add_joint(LeafGradients& sum_of, const StepTerms& t, const GroupEntry& e,
+                         const Value& nu) const {
+  std::vector<std::string> names;
+  const auto back = [&](const Value& ct) {
+    names.clear();
+    const Values ct_y = e.joint->back_to_ys(t.values(), ct);
+    Values out;
+    for (std::size_t k = 0; k < ct_y.size(); ++k) {
+      const RelationWriter& w = context().dense_relations()[e.dense[k]];
+      for (const auto& [leaf, g] : w.back_to_leaves(t.values(), ct_y[k])) {
+        names.push_back(leaf);
+        out.push_back(g);
+      }
+    }
+    return out;
+  };
+  Values parts;
+  if (e.per_sample)
+    parts = on_lanes({unit_vectors({nu.dtype(), {nu.dim(0)}})}, [&](const Values& one) {
+      return back(nu * lanes_of_rank(one[0], nu.rank()));
+    });
+  else
+    parts = back(nu);
+  for (std::size_t i = 0; i < names.size(); ++i) add_to(sum_of, names[i], parts[i]);
+}
+
 LeafGradients UoroRule::projected(StepTerms& t, const GroupEntry& e,
                                   const Value& nu) const {
   LeafGradients out;
   for (std::size_t r : e.direct) add_direct(out, t, e, r, nu);
+  if (e.joint) {
+    add_joint(out, t, e, nu);
+    return out;
+  }
   for (std::size_t r : e.dense) add_dense(out, t, e, r, nu);
   return out;
 }

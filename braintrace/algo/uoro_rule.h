@@ -6,6 +6,7 @@
 //   r0 = sqrt((|theta| + eps)/(|J s| + eps))      r1 = sqrt((|p| + eps)/(|nu| + eps))
 // Samples that do not mix each have a theta and factors of their own, so that noise does
 // not cross the batch (uoro_theta = per_sample). Dense relations take part like others.
+#include "braintrace/algo/joint_tail.h"
 #include "braintrace/algo/learning_rule.h"
 
 namespace braintrace {
@@ -30,6 +31,7 @@ class UoroRule : public LearningRule {
   struct GroupEntry {
     std::int64_t group = 0;
     std::vector<std::size_t> direct, dense;  // relations of the context
+    std::optional<JointTail> joint = {};     // of the dense ones
     std::vector<WeightVar> leaves;
     bool per_sample = false;
     std::size_t first = 0;  // slot of s; its thetas follow
@@ -44,6 +46,8 @@ class UoroRule : public LearningRule {
                   const Value& nu) const;
   void add_dense(LeafGradients& sum, const StepTerms& t, const GroupEntry& e,
                  std::size_t r, const Value& nu) const;
+  void add_joint(LeafGradients& sum, const StepTerms& t, const GroupEntry& e,
+                 const Value& nu) const;
   void meet(LeafGradients& out, const GroupEntry& e, const Value& signal, const Value& s,
             const std::vector<Value>& eps) const;
 

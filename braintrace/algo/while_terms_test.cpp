@@ -17,17 +17,17 @@ using namespace braintrace::testing;
 
 namespace {
 
-using Rounds = std::function<Value(const Value&)>;
+using Rounds = std::function<Value(const Value& x, const Value& start)>;
 
-Value looped(const Value& v) {
-  return while_loop([](const Values& c) { return Values{c[0] < 3}; },
+Value looped(const Value& x, const Value& v) {
+  return while_loop([&](const Values& c) { return Values{c[0] < unknown(3, x)}; },
                     [](const Values& c) {
                       return Values{c[0] + 1, c[1] + 0.3 * tanh(c[1])};
                     },
                     {scalar(0, DType::i32), v})[1];
 }
 
-Value written_out(const Value& v) {
+Value written_out(const Value&, const Value& v) {
   Value r = v;
   for (int i = 0; i < 3; ++i) r = r + 0.3 * tanh(r);
   return r;
@@ -78,7 +78,7 @@ void check_twins(const Build& build) {
 
 TEST_CASE("a loop before a state that mixes into another one loses no gradient") {
   check_twins([](MicroModel& s, const Value& x, const Rounds& rounds) {
-    s.set("a", 0.5 * s.h("a") + rounds(matmul(x, s.w())));
+    s.set("a", 0.5 * s.h("a") + rounds(x, matmul(x, s.w())));
     s.set("b", 0.5 * s.h("b") + matmul(s.h("a"), s.w("r")));
   });
 }
@@ -86,7 +86,7 @@ TEST_CASE("a loop before a state that mixes into another one loses no gradient")
 TEST_CASE("a loop between two states of one group loses no gradient") {
   check_twins([](MicroModel& s, const Value& x, const Rounds& rounds) {
     s.set("a", 0.5 * s.h("a") + matmul(x, s.w()));
-    s.set("b", 0.5 * s.h("b") + rounds(s.h("a")) + matmul(x, s.w("r")));
+    s.set("b", 0.5 * s.h("b") + rounds(x, s.h("a")) + matmul(x, s.w("r")));
   });
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("a loop inside a branch loses no gradient") {
   check_twins([](MicroModel& s, const Value& x, const Rounds& rounds) {
     const auto branches = [&](const Value& v) {
       return cond(
-          sum(x) > -100.0, [&](const Values& in) { return Values{rounds(in[0])}; },
+          sum(x) > -100.0, [&](const Values& in) { return Values{rounds(x, in[0])}; },
           [](const Values& in) { return in; }, {v})[0];
     };
     s.set("a", 0.5 * s.h("a") + branches(matmul(x, s.w())));
@@ -104,12 +104,13 @@ TEST_CASE("a loop inside a branch loses no gradient") {
 
 TEST_CASE("a weight made by a frozen one in a loop has one gradient in all windows") {
   MicroModel m([](MicroModel& s, const Value& x) {
-    const Value gain = sigmoid(sum(looped(s.h() * s.w("frozen"))));
-    const Value inside = while_loop([](const Values& c) { return Values{c[0] < 3}; },
-                                    [&](const Values& c) {
-                                      return Values{c[0] + 1, tanh(c[1] * s.w("frozen"))};
-                                    },
-                                    {scalar(0, DType::i32), s.h()})[1];
+    const Value gain = sigmoid(sum(looped(x, s.h() * s.w("frozen"))));
+    const Value inside =
+        while_loop([&](const Values& c) { return Values{c[0] < unknown(3, x)}; },
+                   [&](const Values& c) {
+                     return Values{c[0] + 1, tanh(c[1] * s.w("frozen"))};
+                   },
+                   {scalar(0, DType::i32), s.h()})[1];
     s.set("h", 0.5 * s.h() + matmul(x, s.w() * (gain + sum(inside))));
     return s.h();
   });

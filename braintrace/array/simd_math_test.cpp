@@ -10,11 +10,13 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <hwy/targets.h>
+
+#include "braintrace/testing/every_target.h"
 
 namespace simd_math_test {
 
 using namespace braintrace;
+using braintrace::testing::on_every_target;
 
 namespace {
 
@@ -125,26 +127,16 @@ void check_all(const std::vector<T>& x, const std::string& where) {
   }
 }
 
-// Runs f with each instruction set alone.
-template <class F>
-void on_every_target(F f) {
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    f(hwy::TargetName(target));
-  }
-  hwy::SetSupportedTargetsForTest(0);
-}
-
 }  // namespace
 
 TEST_CASE("f32 functions are within 4 ulp and libm at the edges") {
   const auto x = points<float>();
-  on_every_target([&](const char* target) { check_all(x, target); });
+  on_every_target([&](const std::string& target) { check_all(x, target); });
 }
 
 TEST_CASE("f64 functions are within 4 ulp and libm at the edges") {
   const auto x = points<double>();
-  on_every_target([&](const char* target) { check_all(x, target); });
+  on_every_target([&](const std::string& target) { check_all(x, target); });
 }
 
 TEST_CASE("sine and cosine stay within one") {
@@ -179,7 +171,7 @@ TEST_CASE("powers are within 4 ulp and libm at the edges") {
   std::mt19937 random(9);
   std::uniform_real_distribution<float> base(0, 50), power(-20, 20);
   for (int i = 0; i < 200000; ++i) a.push_back(base(random)), b.push_back(power(random));
-  on_every_target([&](const char* target) {
+  on_every_target([&](const std::string& target) {
     std::vector<float> y(a.size());
     simd_pow(a.data(), b.data(), y.data(), a.size());
     double worst = 0;

@@ -19,6 +19,11 @@ struct CertificateRow {
   double norm = 0;        // of the online gradient
   double bptt_norm = 0;   // of the other one; 0: no credit reaches the parameter
   double trace_max = 0;   // largest entry of its traces afterwards; 0 without traces
+  // Both gradients are zero up to rounding: neither norm is above 1e-13 (elements of f64;
+  // else 1e-6) of the largest |bptt| of a row. What is left of terms that cancel, as for
+  // a bias in front of a batch norm, is no error: cosine and error are 0. Anything larger
+  // is judged by itself, however small beside the others.
+  bool zero = false;
 };
 
 // A silent network proves nothing.

@@ -62,7 +62,7 @@ std::unique_ptr<MicroModel> settling(bool with_weight) {
     const Value w = s.w(), h = s.h();
     const Value y = matmul(x, w);
     s.set("h", while_loop(
-                   [](const Values& c) { return Values{c[0] < 3}; },
+                   [&](const Values& c) { return Values{c[0] < unknown(3, x)}; },
                    [&](const Values& c) {
                      return Values{c[0] + 1, with_weight ? matmul(c[1], w) : 0.9 * c[1]};
                    },
@@ -179,7 +179,7 @@ TEST_CASE("a state out of a loop is an error under while_hidden = error") {
   // The last op must be the loop for the state to be its very result.
   MicroModel direct([](MicroModel& s, Value x) {
     const Value h = s.h();
-    s.set("h", while_loop([](const Values& c) { return Values{c[0] < 3}; },
+    s.set("h", while_loop([&](const Values& c) { return Values{c[0] < unknown(3, x)}; },
                           [](const Values& c) {
                             return Values{c[0] + 1, 0.9 * c[1]};
                           },

@@ -48,7 +48,7 @@ const std::map<std::string, Choice, std::less<>>& choices() {
       {"weight_source", choice(&CompileOptions::weight_source, {"all", "first_found"})},
       {"snap_fallback",
        choice(&CompileOptions::snap_fallback, {"per_sample", "all_axes"})},
-      {"counted_loops", choice(&CompileOptions::counted_loops, {"keep", "scan"})},
+      {"counted_loops", choice(&CompileOptions::counted_loops, {"scan", "keep"})},
       {"on_refused", choice(&CompileOptions::on_refused, {"fail", "freeze"})},
   };
   return table;
@@ -86,6 +86,7 @@ CompileOptions compat(CompileOptions base) {
   base.opaque_records = OpaqueRecords::twice;
   base.weight_source = WeightSource::first_found;
   base.snap_fallback = SnapFallback::all_axes;
+  base.counted_loops = CountedLoops::keep;
   std::string& enclosed = base.control_flow.etp_in_control_flow;
   if (enclosed == "local") enclosed = "error";
   return base;

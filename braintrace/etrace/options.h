@@ -43,9 +43,9 @@ enum class OpaqueRecords { once, twice };
 // All parameters behind a weight operand, or the first one found.
 enum class WeightSource { all, first_found };
 enum class OnRefused { fail, freeze };
-// While loops whose number of turns constants decide: as they are, or scans of that
-// length.
-enum class CountedLoops { keep, scan };
+// While loops whose number of turns constants decide: scans of that length, or as they
+// are.
+enum class CountedLoops { scan, keep };
 // Conservative SnAp patterns stay inside a sample, or widen over every axis.
 enum class SnapFallback { per_sample, all_axes };
 
@@ -66,7 +66,7 @@ struct CompileOptions {
   OpaqueRecords opaque_records = OpaqueRecords::once;
   WeightSource weight_source = WeightSource::all;
   SnapFallback snap_fallback = SnapFallback::per_sample;
-  CountedLoops counted_loops = CountedLoops::keep;
+  CountedLoops counted_loops = CountedLoops::scan;
   OnRefused on_refused = OnRefused::fail;
 };
 

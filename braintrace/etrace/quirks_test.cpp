@@ -114,11 +114,12 @@ TEST_CASE("a trainable op inside a custom derivative is on record, its weight lo
 TEST_CASE("an opaque loop is on record once, under its state") {
   MicroModel m([](MicroModel& s, Value x) {
     const Value h = s.h();
-    const Values out = while_loop([](const Values& c) { return Values{c[0] < 3}; },
-                                  [](const Values& c) {
-                                    return Values{c[0] + 1, 0.9 * c[1]};
-                                  },
-                                  {scalar(0, DType::i32), h});
+    const Values out =
+        while_loop([&](const Values& c) { return Values{c[0] < unknown(3, x)}; },
+                   [](const Values& c) {
+                     return Values{c[0] + 1, 0.9 * c[1]};
+                   },
+                   {scalar(0, DType::i32), h});
     s.set("h", out[1]);
     return s.h() + x;
   });

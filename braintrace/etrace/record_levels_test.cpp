@@ -77,8 +77,9 @@ Value looped(MicroModel& s, const Value& x, const ScanOptions& options) {
       .carry[0];
 }
 
-Value until_three(const Value& start, const std::function<Value(const Value&)>& f) {
-  return while_loop([](const Values& c) { return Values{c[0] < 3}; },
+Value until_three(const Value& x, const Value& start,
+                  const std::function<Value(const Value&)>& f) {
+  return while_loop([&](const Values& c) { return Values{c[0] < unknown(3, x)}; },
                     [&](const Values& c) {
                       return Values{c[0] + 1, f(c[1])};
                     },
@@ -112,13 +113,13 @@ Value slice_by_slice(MicroModel& s, const Value& x) {
       .carry[0];
 }
 
-Value in_while(MicroModel& s, const Value&) {
+Value in_while(MicroModel& s, const Value& x) {
   const Value w = s.w();
-  return until_three(s.h(), [&](const Value& c) { return matmul(c, w); });
+  return until_three(x, s.h(), [&](const Value& c) { return matmul(c, w); });
 }
 
-Value out_of_while(MicroModel& s, const Value&) {
-  return until_three(s.h(), [](const Value& c) { return 0.9 * c; });
+Value out_of_while(MicroModel& s, const Value& x) {
+  return until_three(x, s.h(), [](const Value& c) { return 0.9 * c; });
 }
 
 Value long_loop(MicroModel& s, const Value& x) { return looped(s, x, {.length = kLong}); }
@@ -187,8 +188,8 @@ std::vector<Row> loop_rows() {
       {Kind::cond_conversion_skipped, Level::warning,
        [](MicroModel& s, const Value& x) {
          return branch(s, x,
-                       [](const Value& h) {
-                         return until_three(h, [](const Value& c) { return 0.9 * c; });
+                       [&](const Value& h) {
+                         return until_three(x, h, [](const Value& c) { return 0.9 * c; });
                        }) +
                 matmul(x, s.w());
        },
@@ -224,8 +225,8 @@ std::vector<Row> obstacle_rows() {
       {Kind::control_flow_opaque_fwd, Level::info, out_of_while, compat()},
       {Kind::control_flow_opaque_fwd, Level::warning, out_of_while, compat()},
       {Kind::control_flow_recurrent_mixing, Level::warning,
-       [](MicroModel& s, const Value&) {
-         return until_three(s.h(), [](const Value& c) {
+       [](MicroModel& s, const Value& x) {
+         return until_three(x, s.h(), [](const Value& c) {
            return dot(c, full({4, 4}, 0.1, DType::f64));
          });
        },
@@ -274,7 +275,7 @@ std::vector<Row> own_rows() {
       {Kind::parameter_refused, Level::error,
        [](MicroModel& s, const Value& x) {
          return 0.9 * s.h() +
-                until_three(x * s.w("b"), [](const Value& c) { return 0.5 * c; });
+                until_three(x, x * s.w("b"), [](const Value& c) { return 0.5 * c; });
        }},
       {Kind::relation_dense, Level::info,
        [](MicroModel& s, const Value& x) {
@@ -289,9 +290,9 @@ std::vector<Row> own_rows() {
          return looped(s, x, {.length = kLong, .reverse = true});
        }},
       {Kind::weight_in_while, Level::warning,
-       [](MicroModel& s, const Value&) {
+       [](MicroModel& s, const Value& x) {
          const Value w = s.w();
-         return until_three(s.h(), [&](const Value& c) { return matmul(c, w); });
+         return until_three(x, s.h(), [&](const Value& c) { return matmul(c, w); });
        },
        with([](Options& o) { o.on_refused = OnRefused::freeze; })},
   };

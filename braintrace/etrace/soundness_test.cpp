@@ -319,8 +319,8 @@ TEST_CASE(
       const auto body = [&](const Values& c) {
         return Values{c[0] + 1, mixes ? dot(c[1], ring) : 0.9 * c[1]};
       };
-      s.set("h", while_loop([](const Values& c) { return Values{c[0] < 3}; }, body,
-                            {scalar(0, DType::i32), h})[1]);
+      const auto more = [&](const Values& c) { return Values{c[0] < unknown(3, x)}; };
+      s.set("h", while_loop(more, body, {scalar(0, DType::i32), h})[1]);
       return s.h() + y;
     });
     m.hidden("h", {4}).param("w", {4, 4});

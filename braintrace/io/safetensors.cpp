@@ -147,6 +147,11 @@ Safetensors load(const std::string& file, std::uint64_t file_bytes, const ReadAt
                          file_bytes));
   std::uint64_t length = 0;
   read(0, &length, kLengthBytes);
+  char first = '{';
+  if (file_bytes > kLengthBytes) read(kLengthBytes, &first, 1);
+  BT_REQUIRE(first == '{', file +
+                               ": no safetensors file, as checkpoints are: its header "
+                               "must start with '{' after 8 bytes");
   BT_REQUIRE(length <= kMaxHeader && length <= file_bytes - kLengthBytes,
              fmt::format("{}: a header of {} bytes does not fit a file of {} (limit {})",
                          file, length, file_bytes, kMaxHeader));

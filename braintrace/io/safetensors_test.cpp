@@ -115,6 +115,11 @@ TEST_CASE("lengths that do not fit the file are refused") {
   CHECK(complains(whole + "x", "the file has"));
 }
 
+TEST_CASE("files of another kind are said to be no safetensors") {
+  for (const char* text : {"[train]\ntask = \"copying\"\n", "not a checkpoint"})
+    CHECK(complains(text, "no safetensors file, as checkpoints are"));
+}
+
 TEST_CASE("bad JSON and bad headers are refused") {
   CHECK(complains(file_of("{\"a\":", 0), "bad JSON"));
   CHECK(complains(file_of("{}x", 0), "bad JSON"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/nn/activation_layers.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "braintrace/nn/check_impl.h"
@@ -25,8 +27,9 @@ Value PReLU::update(Value x) {
 }
 
 RReLU::RReLU(double low, double high) : low_(low), high_(high) {
-  BT_REQUIRE(low <= high,
-             fmt::format("RReLU: low must be <= high, got {} and {}", low, high));
+  BT_REQUIRE(
+      std::isfinite(low) && low <= high && std::isfinite(high),
+      fmt::format("RReLU: low must be <= high, both finite, got {} and {}", low, high));
   add("key", key);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/nn/batch_norm.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "braintrace/nn/check_impl.h"
@@ -25,8 +27,8 @@ Shape statistics_shape(int n, const Shape& in_size, const BatchNormOptions& o) {
       fmt::format("{}: in_size must hold {} spatial sizes and the channels, got {}", who,
                   n, to_string(in_size)));
   for (std::int64_t d : in_size) internal::positive(who, "every entry of in_size", d);
-  BT_REQUIRE(o.epsilon >= 0,
-             fmt::format("{}: epsilon must be >= 0, got {}", who, o.epsilon));
+  BT_REQUIRE(o.epsilon >= 0 && std::isfinite(o.epsilon),
+             fmt::format("{}: epsilon must be >= 0 and finite, got {}", who, o.epsilon));
   BT_REQUIRE(o.momentum >= 0 && o.momentum <= 1,
              fmt::format("{}: momentum must lie in [0, 1], got {}", who, o.momentum));
   BT_REQUIRE(o.track_running_stats || !o.affine,

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/array/orthonormal.h"
+
 namespace braintrace::nn::init {
 namespace {
 
@@ -112,30 +114,6 @@ Initializer scaled(const char* who, ScalingOptions options, FanMode mode, Law la
   };
 }
 
-// Makes the columns of m [rows, cols], rows >= cols, orthonormal. Each column is cleaned
-// twice against the earlier ones, which keeps the angles at rounding level.
-void orthonormalize(std::vector<double>& m, std::int64_t rows, std::int64_t cols) {
-  const auto column = [&](std::int64_t c) { return m.data() + c * rows; };
-  for (std::int64_t c = 0; c < cols; ++c) {
-    double* v = column(c);
-    double overlap = 0;
-    for (std::int64_t i = 0; c > 0 && i < rows; ++i) overlap += column(0)[i] * v[i];
-    for (std::int64_t k = 0; k < 2 * c; ++k) {
-      // The sum for the next column in the same pass: it waits for itself, not for these.
-      const double *u = column(k % c), *after = column((k + 1) % c);
-      double next = 0;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        v[i] -= overlap * u[i];
-        next += after[i] * v[i];
-      }
-      overlap = next;
-    }
-    double norm = 0;
-    for (std::int64_t i = 0; i < rows; ++i) norm += v[i] * v[i];
-    for (std::int64_t i = 0; i < rows; ++i) v[i] /= std::sqrt(norm);
-  }
-}
-
 }  // namespace
 
 Fans fans(const Shape& shape, FanAxes axes) {
@@ -188,7 +166,7 @@ Initializer orthogonal(double scale) {
     const std::int64_t tall = std::max(rows, columns), thin = std::min(rows, columns);
     std::vector<double> m(static_cast<std::size_t>(tall * thin));
     for (std::size_t i = 0; i < m.size(); ++i) m[i] = normal_at(key, i);
-    orthonormalize(m, tall, thin);
+    orthonormalize(m, tall);
     const bool wide = rows < columns;
     return fill(shape, dtype, [&](std::uint64_t i) {
       const std::int64_t r = static_cast<std::int64_t>(i) / columns;

@@ -150,7 +150,7 @@ TEST_CASE("linear layers refuse bad arguments") {
                        "SignedWLinear: w_sign must broadcast to [3,2], got [5]",
                        UserError);
   CHECK_THROWS_WITH_AS(ScaledWSLinear(3, 2, {.eps = 0}),
-                       "ScaledWSLinear: eps must be > 0, got 0", UserError);
+                       "ScaledWSLinear: eps must be > 0 and finite, got 0", UserError);
   CHECK_THROWS_WITH_AS(SparseLinear({.in = 2, .out = 2, .rows = {2}, .cols = {0}}),
                        "SparseLinear: (2, 0) lies outside 2 x 2", UserError);
   CHECK_THROWS_WITH_AS(GroupedLinear(2, 3, 0),

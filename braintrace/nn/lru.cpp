@@ -69,15 +69,17 @@ void check_options(const LRUCellOptions& o) {
   BT_REQUIRE(o.r_min >= 0 && o.r_min <= o.r_max && o.r_max <= 1,
              fmt::format("LRUCell: needs 0 <= r_min <= r_max <= 1, got {} and {}",
                          o.r_min, o.r_max));
-  BT_REQUIRE(o.max_phase > 0,
-             fmt::format("LRUCell: max_phase must be > 0, got {}", o.max_phase));
+  BT_REQUIRE(
+      o.max_phase > 0 && std::isfinite(o.max_phase),
+      fmt::format("LRUCell: max_phase must be > 0 and finite, got {}", o.max_phase));
 }
 
 }  // namespace
 
 LRUCell::LRUCell(std::int64_t d_model, std::int64_t d_hidden, LRUCellOptions options)
     : B_re(internal::positive("LRUCell", "d_model", d_model),
-           internal::positive("LRUCell", "d_hidden", d_hidden), row_scaled(d_model)),
+           internal::positive("LRUCell", "d_hidden", d_hidden),
+           row_scaled(internal::positive("LRUCell", "d_model", d_model))),
       B_im(d_model, d_hidden, row_scaled(d_model)),
       C_re(d_hidden, d_model, row_scaled(d_hidden)),
       C_im(d_hidden, d_model, row_scaled(d_hidden)),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/nn/norm.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "braintrace/nn/check_impl.h"
@@ -10,7 +12,8 @@ namespace braintrace::nn {
 namespace {
 
 void require_epsilon(const char* who, double epsilon) {
-  BT_REQUIRE(epsilon >= 0, fmt::format("{}: epsilon must be >= 0, got {}", who, epsilon));
+  BT_REQUIRE(epsilon >= 0 && std::isfinite(epsilon),
+             fmt::format("{}: epsilon must be >= 0 and finite, got {}", who, epsilon));
 }
 
 std::vector<LeafSpec> affine_leaves(const Shape& shape, bool scale, bool bias) {

@@ -160,7 +160,7 @@ TEST_CASE("norms and dropout refuse bad arguments") {
                        "LayerNorm: reduction_axes must lie in [-1, -1], got 0",
                        UserError);
   CHECK_THROWS_WITH_AS(RMSNorm(4, {.epsilon = -1}),
-                       "RMSNorm: epsilon must be >= 0, got -1", UserError);
+                       "RMSNorm: epsilon must be >= 0 and finite, got -1", UserError);
   CHECK_THROWS_WITH_AS(BatchNorm1d({3}),
                        "BatchNorm1d: in_size must hold 1 spatial sizes and the channels, "
                        "got [3]",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/nn/scaled_linear.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "braintrace/nn/check_impl.h"
@@ -13,7 +15,8 @@ std::vector<LeafSpec> leaves(std::int64_t in, std::int64_t out,
                              const ScaledWSLinearOptions& o) {
   internal::positive("ScaledWSLinear", "in_size", in);
   internal::positive("ScaledWSLinear", "out_size", out);
-  BT_REQUIRE(o.eps > 0, fmt::format("ScaledWSLinear: eps must be > 0, got {}", o.eps));
+  BT_REQUIRE(o.eps > 0 && std::isfinite(o.eps),
+             fmt::format("ScaledWSLinear: eps must be > 0 and finite, got {}", o.eps));
   std::vector<LeafSpec> specs = {{"weight", {in, out}, o.w_init}};
   if (o.b_init) specs.push_back({"bias", {out}, o.b_init});
   if (o.ws_gain) specs.push_back({"gain", {1, out}, init::constant(1)});

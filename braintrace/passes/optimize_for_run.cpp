@@ -15,6 +15,7 @@
 #include "braintrace/passes/spread_vectors.h"
 #include "braintrace/passes/squeeze_axes.h"
 #include "braintrace/passes/stretch_constants.h"
+#include "braintrace/passes/turn_chains.h"
 #include "braintrace/passes/unit_products.h"
 
 namespace braintrace {
@@ -46,7 +47,10 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   h = run(
       "fuse_gates", [](const Graph& x) { return fuse_gates(x); }, h);
   h = run("squeeze_axes", squeeze_axes, h);
-  return optimize(h, run);
+  h = optimize(h, run);
+  const Graph turned = run("turn_chains", turn_chains, h);
+  if (turned.nodes().size() == h.nodes().size()) return h;  // nothing was moved
+  return optimize(turned, run);
 }
 
 Graph optimize_for_run(const Graph& g) {

@@ -12,6 +12,7 @@
 #include "braintrace/run/event_gemm.h"
 #include "braintrace/run/gemm_impl.h"
 #include "braintrace/run/thread_pool.h"
+#include "braintrace/testing/every_target.h"
 #include "braintrace/testing/tolerance.h"
 
 namespace gemm_test {
@@ -104,14 +105,21 @@ std::vector<T> packed_product(const Problem<T>& p, ThreadPool& pool) {
 
 constexpr double kTolerance[] = {tol::f32, tol::f64};
 
+struct Sizes {
+  Ints m, n, k;
+};
+const Sizes many{
+    {1, 2, 3, 4, 6, 7, 16, 37}, {1, 8, 15, 16, 33, 64, 130}, {0, 1, 5, 17, 390}};
+const Sizes few{{1, 2, 7}, {1, 16, 37}, {5, 70}};
+
 template <class T>
-void check_shapes() {
+void check_shapes(const Sizes& sizes) {
   ThreadPool pool;
   const double tolerance = kTolerance[sizeof(T) == 8];
   const Lies all[] = {Lies::by_row, Lies::by_column, Lies::apart};
-  for (std::int64_t m : {1, 2, 3, 4, 6, 7, 16, 37})
-    for (std::int64_t n : {1, 8, 15, 16, 33, 64, 130})
-      for (std::int64_t k : {0, 1, 5, 17, 390})
+  for (std::int64_t m : sizes.m)
+    for (std::int64_t n : sizes.n)
+      for (std::int64_t k : sizes.k)
         for (Lies la : all)
           for (Lies lb : all) {
             const Problem<T> p({.m = m, .n = n, .k = k}, la, lb);
@@ -128,11 +136,19 @@ void check_shapes() {
 }  // namespace
 
 TEST_CASE("f32 products of all layouts equal a plain sum, packed or not") {
-  check_shapes<float>();
+  check_shapes<float>(many);
 }
 
 TEST_CASE("f64 products of all layouts equal a plain sum, packed or not") {
-  check_shapes<double>();
+  check_shapes<double>(many);
+}
+
+TEST_CASE("products are right on every instruction set") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    check_shapes<float>(few);
+    check_shapes<double>(few);
+  });
 }
 
 TEST_CASE("products with few columns have the bits of those computed row by row") {
@@ -161,6 +177,11 @@ TEST_CASE("alpha, beta and bias enter once, also when k is cut") {
       const Problem<double> p({.m = 9, .n = 21, .k = k, .alpha = 1.5, .beta = beta},
                               Lies::by_row, Lies::by_row);
       CHECK(worst(p, product(p, pool, true), true) < tol::f64);
+      for (std::int64_t m : {1, 2}) {  // sums along k
+        const Problem<float> few({.m = m, .n = 37, .k = k, .alpha = 1.5, .beta = beta},
+                                 Lies::by_row, Lies::by_column);
+        CHECK(worst(few, product(few, pool, true), true) < tol::f32);
+      }
     }
 }
 

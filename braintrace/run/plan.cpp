@@ -91,7 +91,7 @@ struct Plan::State {
 Plan::State::State(const Graph& g, const PlanOptions& options)
     : graph(optimize_for_run(g)),
       program(plan::make_program(graph, options.in_place)),
-      pool(options.pool ? options.pool : make_pool(options.threads)) {
+      pool(options.pool ? options.pool : make_pool(options.threads, "Plan")) {
   arena.reset(new_block(static_cast<std::size_t>(program.arena_bytes)));
   input_buffers.resize(graph.inputs().size());
   output_buffers.resize(graph.outputs().size());

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
-#include <queue>
 #include <set>
 #include <utility>
 
@@ -245,39 +243,6 @@ void part_with_sums(std::vector<Group>& groups, const Graph& g) {
   }
 }
 
-// Sorts groups so that producers come first; among those ready, the one whose last node
-// stands first in the program.
-std::vector<Group> ordered(std::vector<Group> groups, const Graph& g, const Stages& s) {
-  std::vector<std::size_t> group_of(g.nodes().size());
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    for (std::size_t n : groups[i].nodes) group_of[n] = i;
-    for (std::size_t n : groups[i].sums) group_of[n] = i;
-  }
-  std::vector<std::vector<std::size_t>> readers(groups.size());
-  std::vector<std::size_t> waits(groups.size(), 0);
-  for (std::size_t n = 0; n < g.nodes().size(); ++n)
-    for (ValueId v : g.nodes()[n].inputs) {
-      const std::int64_t p = s.producer(v);
-      if (p < 0 || group_of[static_cast<std::size_t>(p)] == group_of[n]) continue;
-      readers[group_of[static_cast<std::size_t>(p)]].push_back(group_of[n]);
-      ++waits[group_of[n]];
-    }
-  using Entry = std::pair<std::size_t, std::size_t>;  // last node, group
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    if (waits[i] == 0) ready.emplace(groups[i].nodes.back(), i);
-  std::vector<Group> order;
-  while (!ready.empty()) {
-    const std::size_t i = ready.top().second;
-    ready.pop();
-    for (std::size_t r : readers[i])
-      if (--waits[r] == 0) ready.emplace(groups[r].nodes.back(), r);
-    order.push_back(std::move(groups[i]));
-  }
-  BT_INVARIANT(order.size() == groups.size());
-  return order;
-}
-
 }  // namespace
 
 bool is_window(const Graph& g, const Node& n, const Lowering& l) {
@@ -310,7 +275,8 @@ void take_in_products(std::vector<Group>& groups, std::vector<std::size_t>& grou
 
 }  // namespace
 
-std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) {
+std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered,
+                             std::span<const Overwrite> overwrites) {
   constexpr std::size_t kMostNodes = 256;  // values of one pass lie in a worker's scratch
   const Stages stages(g, lowered);
   std::map<std::pair<int, Shape>, std::size_t> fused;  // stage and shape -> group
@@ -343,7 +309,7 @@ std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered) 
   }
   std::erase_if(groups, [](const Group& group) { return group.nodes.empty(); });
   part_with_sums(groups, g);
-  return ordered(std::move(groups), g, stages);
+  return ordered(std::move(groups), g, lowered, overwrites);
 }
 
 }  // namespace braintrace::plan

@@ -22,7 +22,17 @@ struct Group {
 // group; sums of them over leading axes too, when what is summed is large. Two products
 // that are only added go with their addition. Groups come in an order that respects all
 // uses and stays close to the program's.
-std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered);
+// `overwrites`: an output that would like to lie where an input does; whoever makes it
+// waits for the other readers of that input where it can.
+struct Overwrite {
+  ValueId input, output;
+};
+std::vector<Group> groups_of(const Graph& g, std::span<const Lowering> lowered,
+                             std::span<const Overwrite> overwrites);
+// The last step of it.
+std::vector<Group> ordered(std::vector<Group> groups, const Graph& g,
+                           std::span<const Lowering> lowered,
+                           std::span<const Overwrite> overwrites);
 
 // The output is the input under another shape, type or order: no work of its own.
 bool is_window(const Graph& g, const Node& n, const Lowering& l);

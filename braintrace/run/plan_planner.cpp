@@ -137,6 +137,16 @@ void Planner::claim_homes(Scope& s, std::span<const View> outputs) {
   }
 }
 
+std::vector<Overwrite> Planner::overwrites(const Graph& g, std::span<const View> inputs,
+                                           std::span<const View> outputs) const {
+  std::vector<Overwrite> found;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+      if (partners_.contains({inputs[i].buffer, outputs[o].buffer}))
+        found.push_back({g.inputs()[i], g.outputs()[o]});
+  return found;
+}
+
 Block Planner::plan(const Graph& g, std::span<const View> inputs,
                     std::span<const View> outputs, const Outer& outer) {
   Scope s{g,           outer.scope,   outer.scope ? outer.scope->depth + 1 : 0,
@@ -158,7 +168,7 @@ Block Planner::plan(const Graph& g, std::span<const View> inputs,
   for (std::size_t i = 0; i < inputs.size(); ++i)
     s.views[g.inputs()[i].index] = inputs[i];
   claim_homes(s, outputs);
-  for (const Group& group : groups_of(g, s.lowered)) {
+  for (const Group& group : groups_of(g, s.lowered, overwrites(g, inputs, outputs))) {
     if (group.fused)
       plan_fused(s, group);
     else if (group.nodes.size() > 1)

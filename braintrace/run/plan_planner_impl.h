@@ -73,6 +73,8 @@ class Planner {
   View add_packed(Place place, const Type& t, int depth);
 
  private:
+  std::vector<Overwrite> overwrites(const Graph& g, std::span<const View> inputs,
+                                    std::span<const View> outputs) const;
   void claim_homes(Scope& s, std::span<const View> outputs);
   void claim(Scope& s, ValueId v, const View& home);
   void plan_node(Scope& s, std::size_t index);

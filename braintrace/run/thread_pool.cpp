@@ -191,7 +191,14 @@ int default_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-std::shared_ptr<ThreadPool> make_pool(int threads) {
+void check_threads(int threads, std::string_view caller) {
+  BT_REQUIRE(threads >= 0 && threads <= kMaxThreads,
+             fmt::format("{}: threads must be 0 (as the environment says) to {}, got {}",
+                         caller, kMaxThreads, threads));
+}
+
+std::shared_ptr<ThreadPool> make_pool(int threads, std::string_view caller) {
+  check_threads(threads, caller);
   return std::make_shared<ThreadPool>(threads > 0 ? threads : default_threads());
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 
 namespace braintrace {
@@ -60,7 +61,9 @@ inline constexpr double kSharedWork = 25e3;
 
 // BRAINTRACE_THREADS if it is a number in 1 .. 1024, else the number of cores.
 int default_threads();
-// With default_threads() where `threads` is not above 0.
-std::shared_ptr<ThreadPool> make_pool(int threads);
+// UserError in the caller's name below 0 or above 1024.
+void check_threads(int threads, std::string_view caller);
+// With default_threads() for 0; checks.
+std::shared_ptr<ThreadPool> make_pool(int threads, std::string_view caller = "make_pool");
 
 }  // namespace braintrace

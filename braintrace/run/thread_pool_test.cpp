@@ -97,6 +97,13 @@ TEST_CASE("a pool has at least one thread") {
                        UserError);
 }
 
+TEST_CASE("a number of threads below 0 is refused in the name of who asks") {
+  CHECK_THROWS_WITH_AS(
+      make_pool(-1, "Plan"),
+      "Plan: threads must be 0 (as the environment says) to 1024, got -1", UserError);
+  CHECK(make_pool(0)->size() == default_threads());
+}
+
 TEST_CASE("BRAINTRACE_THREADS sets the number of threads when it is one") {
   setenv("BRAINTRACE_THREADS", "3", 1);
   CHECK(default_threads() == 3);

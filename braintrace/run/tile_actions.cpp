@@ -60,4 +60,12 @@ std::optional<std::size_t> TileActions::maker(int slot, std::size_t at) const {
   return std::nullopt;
 }
 
+bool TileActions::is_read_only_by(std::size_t reader, int slot, std::size_t from) const {
+  for (std::size_t i = from + 1; i < code_.actions.size(); ++i) {
+    if (i != reader && reads(i, slot)) return false;
+    if (i >= reader && writes(i, slot)) return true;
+  }
+  return true;
+}
+
 }  // namespace braintrace

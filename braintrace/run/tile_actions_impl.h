@@ -11,6 +11,7 @@ class TileActions {
  public:
   explicit TileActions(const TileCode& code) : code_(code) {}
 
+  std::size_t num_actions() const { return code_.actions.size(); }
   const TileAction& action(std::size_t i) const { return code_.actions[i]; }
   bool is_slot(int entry) const { return entry >= code_.slot_entry(0); }
   // One number, the same in all blocks?
@@ -23,6 +24,8 @@ class TileActions {
   bool writes(std::size_t i, int entry) const;  // or memory it may lie in
   // The action before `at` that made what lies in a slot.
   std::optional<std::size_t> maker(int slot, std::size_t at) const;
+  // Does nobody else read what action `from` made in a slot?
+  bool is_read_only_by(std::size_t reader, int slot, std::size_t from) const;
 
  private:
   const TileCode& code_;

@@ -46,8 +46,8 @@ class ChunkRunner {
       else
         gather(a, all);
     }
-    if (code_.layout.inside_rows && code_.layout.shape.size() <= kMaxAxes)
-      return walk(first, last);
+    if (code_.layout.shape.size() <= kMaxAxes)
+      return code_.layout.inside_rows ? walk(first, last) : walk_rows(first, last);
     for (std::int64_t b = first; b < last; ++b) {
       const TileLayout::Run run = code_.layout.run(b);
       place(run.start);
@@ -58,17 +58,40 @@ class ChunkRunner {
  private:
   static constexpr std::size_t kMaxAxes = 12;
 
-  // Blocks inside rows, one after the other: pointers move by what lies between two
+  // Pointers to where a block begins; returns how many axes there are around its rows.
+  std::size_t start(std::int64_t position, std::int64_t* index) {
+    const TileLayout& t = code_.layout;
+    place(position);
+    const std::size_t outer = t.shape.empty() ? 0 : t.shape.size() - 1;
+    std::int64_t rest = position / t.row;
+    for (std::size_t a = outer; a-- > 0; rest /= t.shape[a]) index[a] = rest % t.shape[a];
+    return outer;
+  }
+
+  // Blocks of whole rows, one after the other: pointers move by what lies between two
   // blocks, without divisions.
+  void walk_rows(std::int64_t first, std::int64_t last) {
+    if (first >= last) return;
+    const TileLayout& t = code_.layout;
+    const std::int64_t rows = t.block / t.row;
+    TileLayout::Run run = t.run(first);
+    std::int64_t index[kMaxAxes] = {};
+    const std::size_t outer = start(run.start, index);
+    for (std::int64_t b = first;;) {
+      for (const TileAction& a : code_.actions) act(a, run);
+      if (++b == last) return;
+      next_rows(rows, index, outer);
+      run = t.run(b);
+    }
+  }
+
+  // The same for blocks inside rows.
   void walk(std::int64_t first, std::int64_t last) {
     if (first >= last) return;
     const TileLayout& t = code_.layout;
     TileLayout::Run run = t.run(first);
-    place(run.start);
     std::int64_t at = run.start % t.row, index[kMaxAxes] = {};
-    std::int64_t rest = run.start / t.row;
-    const std::size_t outer = t.shape.empty() ? 0 : t.shape.size() - 1;
-    for (std::size_t a = outer; a-- > 0; rest /= t.shape[a]) index[a] = rest % t.shape[a];
+    const std::size_t outer = start(run.start, index);
     if (is_one_kernel() && outer > 0 && t.blocks_per_row() == 1)
       return rows_of_kernel(last - first, index, outer);
     for (std::int64_t b = first;;) {
@@ -81,7 +104,7 @@ class ChunkRunner {
       } else {
         shift(outer, -at);
         at = 0;
-        next_row(index, outer);
+        next_rows(1, index, outer);
       }
       run.size = std::min(t.block, t.row - at);
     }
@@ -100,9 +123,9 @@ class ChunkRunner {
       rows_along(inner, n);
       rows -= n;
       if (rows == 0) return;
-      shift(inner, n - 1);  // next_row moves the last step
+      shift(inner, n - 1);  // next_rows moves the last step
       index[inner] += n - 1;
-      next_row(index, outer);
+      next_rows(1, index, outer);
     }
   }
   void rows_along(std::size_t axis, std::int64_t rows) {
@@ -127,12 +150,15 @@ class ChunkRunner {
     return 0;
   }
 
-  void next_row(std::int64_t* index, std::size_t outer) {
+  void next_rows(std::int64_t rows, std::int64_t* index, std::size_t outer) {
     for (std::size_t a = outer; a-- > 0;) {
-      shift(a, 1);
-      if (++index[a] < code_.layout.shape[a]) return;
-      shift(a, -index[a]);
-      index[a] = 0;
+      const std::int64_t size = code_.layout.shape[a];
+      shift(a, rows);
+      index[a] += rows;
+      if (index[a] < size) return;
+      rows = index[a] / size;
+      shift(a, -rows * size);
+      index[a] -= rows * size;
     }
   }
 

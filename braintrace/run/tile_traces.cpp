@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <optional>
 
-#include "braintrace/run/tile_actions_impl.h"
+#include "braintrace/run/trace_match_impl.h"
 
 namespace braintrace {
 namespace {
 
-constexpr unsigned kSecondIsNumber = 2, kThirdIsNumber = 4;
+constexpr unsigned kThirdIsNumber = 4;
 // Places of d and df among the operands of trace kernels: of one state, and the first of
 // two.
 constexpr int kOneStateD = 1, kOneStateDf = 2, kTwoStatesD = 2, kTwoStatesDf = 6;
 
-class Joiner : TileActions {
+class Joiner : TraceMatcher {
  public:
-  explicit Joiner(TileCode& code) : TileActions(code), code_(code) {}
+  explicit Joiner(TileCode& code) : TraceMatcher(code), code_(code) {}
 
   void run() {
     for (std::size_t last = 0; last < code_.actions.size(); ++last)
@@ -23,52 +23,6 @@ class Joiner : TileActions {
   }
 
  private:
-  // Actions of one trace, in order, and what replaces them.
-  struct Match {
-    TileTrace trace;
-    std::vector<std::size_t> members;  // the last one is where they join
-    std::vector<int> numbers = {};     // which operands are numbers, to be spread
-  };
-  // e' = t + u, by the place of its action.
-  struct Update {
-    std::size_t action;
-    TraceInput input;
-    int df, x, result;
-    // df never changes: the action that makes the number df x.
-    std::optional<std::size_t> scaling = {};
-  };
-
-  // t + u?
-  std::optional<Update> as_update(std::size_t i, int t) const {
-    const TileAction& a = action(i);
-    const int* in = a.operands;
-    if (is_kernel(i, MicroOp::add, 1, kSecondIsNumber) && in[2] == t && in[0] != t)
-      return Update{i, TraceInput::product, in[0], in[1], a.result};
-    for (const int side : {0, 1})
-      if (is_kernel(i, MicroOp::add, 0, side == 0 ? kSecondIsNumber : 1U) &&
-          in[side] == t)
-        return with_number(i, in[1 - side]);
-    return std::nullopt;
-  }
-  Update with_number(std::size_t i, int u) const {
-    const Update plain{i, TraceInput::number, u, u, action(i).result};
-    const auto made = maker(u, i);
-    if (!made || !is_read_only_by(i, u, *made)) return plain;
-    const TileAction& a = action(*made);
-    if (a.kind != TileAction::kernel || !a.single || a.op != MicroOp::mul ||
-        a.products > 0 || a.dtype != action(i).dtype)
-      return plain;
-    for (const int side : {0, 1})
-      if (is_fixed(a.operands[side]) && !is_slot(a.operands[1 - side]))
-        return {i,
-                TraceInput::product,
-                a.operands[side],
-                a.operands[1 - side],
-                plain.result,
-                made};
-    return plain;
-  }
-
   // t = d e; d may be a number that never changes.
   struct Decayed {
     int e, d;
@@ -81,23 +35,6 @@ class Joiner : TileActions {
       if (is_kernel(t, MicroOp::mul, 0, 1U << side) && is_fixed(in[side]))
         return Decayed{in[1 - side], in[side], {kOneStateD}};
     return std::nullopt;
-  }
-
-  // The only reader of t beside the action `last`: t's update.
-  std::optional<Update> update_of(std::size_t t, std::size_t last) const {
-    const int slot = action(t).result;
-    std::optional<Update> found;
-    for (std::size_t i = t + 1; i < code_.actions.size(); ++i) {
-      if (reads(i, slot) && i != last) {
-        if (found || i > last) return std::nullopt;
-        found = as_update(i, slot);
-        if (!found) return std::nullopt;
-      }
-      if (!writes(i, slot)) continue;
-      if (i < last) return std::nullopt;
-      break;
-    }
-    return found;
   }
 
   std::optional<Match> match(std::size_t last) const {
@@ -152,14 +89,11 @@ class Joiner : TileActions {
     std::copy(rest.begin(), rest.end(), m.trace.operands + 4);
     if (h) m.members.push_back(*h);
     take_in(m, o.update, kOneStateDf);
+    m.given.insert(m.given.end(), {{o.past.e, o.t}, {o.past.d, o.t}});
+    for (std::size_t i = 0; i < rest.size(); ++i)  // h reads all but the sum
+      m.given.emplace_back(rest[i], h && i + 1 < rest.size() ? *h : total);
     std::sort(m.members.begin(), m.members.end());
     return may_wait(m) ? std::optional(m) : std::nullopt;
-  }
-
-  static void take_in(Match& m, const Update& u, int df) {
-    if (!u.scaling) return;
-    m.members.push_back(*u.scaling);
-    m.numbers.push_back(df);
   }
 
   // last: s t + sum
@@ -224,14 +158,6 @@ class Joiner : TileActions {
       if (auto m = match_of(form, *o, rest, last, h)) return m;
     }
     return std::nullopt;
-  }
-
-  bool is_read_only_by(std::size_t reader, int slot, std::size_t from) const {
-    for (std::size_t i = from + 1; i < code_.actions.size(); ++i) {
-      if (i != reader && reads(i, slot)) return false;
-      if (i >= reader && writes(i, slot)) return true;
-    }
-    return true;
   }
 
   // t = d_1 e_1 + d_2 e_2, or one of these terms; a coefficient may be a number that
@@ -319,6 +245,13 @@ class Joiner : TileActions {
             {first->t, second->t, u1.action, u2.action, h, last}};
     take_in(m, u1, kTwoStatesDf);
     take_in(m, u2, kTwoStatesDf + 1);
+    for (const Half* half : {&*first, &*second}) {
+      m.given.emplace_back(half->s, h);
+      for (const Term& term : half->terms)
+        m.given.insert(m.given.end(), {{term.d, half->t}, {term.e, half->t}});
+    }
+    for (const int entry : {total.sum, total.q, total.y})
+      m.given.emplace_back(entry, last);
     std::sort(m.members.begin(), m.members.end());
     if (!may_wait(m)) return std::nullopt;
     int place = kTwoStatesD;
@@ -332,36 +265,6 @@ class Joiner : TileActions {
     }
     for (const int i : {0, 1}) m.trace.rows.inputs[i].number = numbers[i];
     return m;
-  }
-
-  static bool is_member(const Match& m, std::size_t i) {
-    return std::find(m.members.begin(), m.members.end(), i) != m.members.end();
-  }
-
-  // Nobody between a member and the last one touches what it reads or makes; what members
-  // hand to each other stays in registers.
-  bool may_wait(const Match& m) const {
-    const std::size_t last = m.members.back();
-    for (const std::size_t member : m.members) {
-      const TileAction& a = action(member);
-      const bool stored = is_result(m, a.result);
-      for (std::size_t i = member + 1; i < last; ++i) {
-        if (is_member(m, i)) continue;
-        if (stored && (reads(i, a.result) || writes(i, a.result))) return false;
-        for (int k = 0; k < num_operands(a); ++k)
-          if (writes(i, a.operands[k]) && !is_made_by(m, a.operands[k], member))
-            return false;
-      }
-    }
-    return true;
-  }
-  static bool is_result(const Match& m, int entry) {
-    const int* end = m.trace.results + kTraceResults;
-    return std::find(m.trace.results, end, entry) != end;
-  }
-  bool is_made_by(const Match& m, int entry, std::size_t reader) const {
-    const auto made = maker(entry, reader);
-    return made && is_member(m, *made);
   }
 
   // How many actions vanish in front of the joined one.

@@ -27,7 +27,8 @@ struct Unrolled {
   std::vector<bool> is_parameter;   // per leaf
   std::vector<Array> inputs;        // the numbers to run it on
 };
-// States must have values; they are not changed. UserError on an empty sequence.
+// Loops of a known number of turns are scans there. States must have values; they are not
+// changed. UserError on an empty sequence.
 Unrolled unroll(Module& m, const std::vector<StepInputs>& sequence, const StepLoss& loss);
 
 struct BpttResult {

@@ -59,6 +59,12 @@ class MicroModel : public Module {
   std::map<std::string, std::unique_ptr<ShortTermState>> others_;
 };
 
+// The number n, but for the compiler a number that the input decides: loops that count
+// to it have no known length.
+inline Value unknown(int n, const Value& x) {
+  return n + astype(0.0 * sum(x), DType::i32);
+}
+
 // D of one group at the stored states, with all inputs 1.
 inline Array jacobian_of(const ETraceGraph& g, std::size_t group = 0, Shape input = {4}) {
   const auto call = g.module_info.jaxpr_call({ones(input, DType::f64)});

@@ -163,6 +163,10 @@ void ModelPlanner::run() {
   if (chance(0.3)) read_old_state();
   plan().result = slots_.back().id;
   add_bystanders();
+  // Loops of random models count to constants. Most are to be loops of unknown length.
+  if (!chance(0.75)) return;
+  mark("counted_loops_kept");
+  tune([](CompileOptions& o) { o.counted_loops = CountedLoops::keep; });
 }
 
 // The result with something of a state from before the step, as it is or behind a weight.

@@ -210,11 +210,12 @@ TEST_CASE("a scalar state that a vector state reads is another group") {
 TEST_CASE("what passes a loop of unknown length is credited in the newest step") {
   MicroModel m([](MicroModel& s, Value x) {
     const Value y = matmul(x, varied(s.w()));
-    const Values r = while_loop([](const Values& in) { return Values{in[0] < 3.0}; },
-                                [](const Values& in) {
-                                  return Values{in[0] + 1.0, tanh(0.9 * in[1])};
-                                },
-                                {Value(scalar(0, DType::f64)), y});
+    const Values r =
+        while_loop([&](const Values& in) { return Values{in[0] < unknown(3, x)}; },
+                   [](const Values& in) {
+                     return Values{in[0] + 1, tanh(0.9 * in[1])};
+                   },
+                   {Value(scalar(0, DType::i32)), y});
     s.set("h", 0.8 * s.h() + r[1] + 0.1 * y);
     return s.h();
   });

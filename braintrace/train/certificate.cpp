@@ -91,6 +91,25 @@ struct Difference {
   double error() const { return dd == 0 ? 0 : bb == 0 ? INFINITY : std::sqrt(dd / bb); }
 };
 
+// What is below, beside the largest gradient, rounding may have made. Terms that cancel
+// leave less than one epsilon where inputs are of size 1, tens where they are small.
+double rounding_of(DType dtype) { return dtype == DType::f64 ? 1e-13 : 1e-6; }
+
+void mark_zeros(CertificateData& c, const StateDict& bptt) {
+  double most = 0;
+  for (const CertificateRow& r : c.rows)
+    if (std::isfinite(r.bptt_norm)) most = std::max(most, r.bptt_norm);
+  for (CertificateRow& r : c.rows) {
+    const double bound = rounding_of(bptt.at(r.parameter).dtype()) * most;
+    r.zero = r.norm <= bound && r.bptt_norm <= bound;
+    if (r.zero) r.cosine = r.error = 0;
+    if (r.bptt_norm == 0)
+      c.warnings.push_back("no credit reaches " + r.parameter);
+    else if (r.zero)
+      c.warnings.push_back("the gradient of " + r.parameter + " is zero up to rounding");
+  }
+}
+
 void add_rows(CertificateData& c, const StateDict& online, const StateDict& bptt,
               const std::map<std::string, Promise>& promised) {
   Difference total;
@@ -110,9 +129,9 @@ void add_rows(CertificateData& c, const StateDict& online, const StateDict& bptt
     r.error = d.error();
     r.norm = std::sqrt(d.aa);
     r.bptt_norm = std::sqrt(d.bb);
-    if (r.bptt_norm == 0) c.warnings.push_back("no credit reaches " + leaf);
     c.rows.push_back(std::move(r));
   }
+  mark_zeros(c, bptt);
   c.cosine = total.cosine();
   c.error = total.error();
 }
@@ -179,7 +198,8 @@ class Certifier {
     const GradResult online = learner_.etrace_grad(
         sequences_, loss_, {.window = window, .reduction = Reduction::sum});
     c.steps = online.steps;
-    c.window = window == 0 ? learner_.last_program()->steps : window;
+    const bool by_steps = learner_.options().vmap;  // whatever window was asked for
+    c.window = window == 0 || by_steps ? learner_.last_program()->steps : window;
     const auto promised = promises(learner_.graph(), learner_.algorithm(),
                                    learner_.options().learning, c.window >= c.steps);
     const std::vector<TraceView> after = learner_.etraces();
@@ -237,8 +257,6 @@ class Certifier {
 CertificateData Learner::certificate(const std::vector<Array>& sequences,
                                      const TracedFn& loss, std::int64_t window) {
   const auto mine = claim("certificate");
-  BT_REQUIRE_KIND(!options().vmap, ErrorKind::not_supported,
-                  "certificate: not available under vmap");
   return Certifier(*this, sequences, loss).run(window);
 }
 

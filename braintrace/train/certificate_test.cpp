@@ -172,6 +172,48 @@ TEST_CASE("a certificate tells the traces of names with one beginning apart") {
   CHECK(row_of(c, "w2").trace_max == 0);
 }
 
+TEST_CASE("a gradient that is zero up to rounding is no error, and is called so") {
+  testing::MicroModel m([](testing::MicroModel& s, Value x) {
+    const Value z = matmul(x, s.w("w")) + s.w("b");  // b does not move what is centred
+    s.set("h", 0.7 * s.h() + tanh(z - mean(z, {.axes = {0}, .keepdims = true})));
+    return s.h();
+  });
+  m.hidden("h", {3, 4}).param("w", {3, 4}).param("b", {4});
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    Learner l(m, ExactRTRL{}, {zeros({3, 3}, dtype)}, {.dtype = dtype});
+    const CertificateData c =
+        l.certificate(random_normal(rng_key(1), {6, 3, 3}, dtype),
+                      random_normal(rng_key(2), {6, 3, 4}, dtype),
+                      [&](const Value& x, const Value& y) { return mse(tanh(l(x)), y); });
+    CHECK(c.holds(1e-5));
+    CHECK(row_of(c, "b").zero);
+    CHECK(row_of(c, "b").error == 0);
+    CHECK(row_of(c, "b").bptt_norm > 0);
+    CHECK(!row_of(c, "w").zero);
+    CHECK(c.warnings == std::vector<std::string>{"the gradient of b is zero up to "
+                                                 "rounding"});
+  }
+}
+
+TEST_CASE("a wrong gradient is seen however small it is beside the others") {
+  for (const auto& [dtype, part] : {std::pair{DType::f64, 1e-11}, {DType::f32, 1e-4}}) {
+    testing::MicroModel m([part = part](testing::MicroModel& s, Value x) {
+      s.set("h", 0.9 * s.h() + matmul(x, s.w("w")));
+      s.set("k", tanh(x + matmul(s.h("k"), s.w("cut"))));
+      return s.h() + part * s.h("k");
+    });
+    m.hidden("h", {3}).hidden("k", {3}).param("w", {3, 3}).param("cut", {3, 3});
+    Learner l(m, D_RTRL{}, {zeros({3}, dtype)}, {.dtype = dtype});
+    const CertificateData c =
+        l.certificate(random_normal(rng_key(1), {6, 3}, dtype),
+                      random_normal(rng_key(2), {6, 3}, dtype),
+                      [&](const Value& x, const Value& y) { return sum(l(x) * y); });
+    CHECK(row_of(c, "cut").bptt_norm < 10 * part * row_of(c, "w").bptt_norm);
+    CHECK(!row_of(c, "cut").zero);
+    CHECK(row_of(c, "cut").error > 1e-3);
+  }
+}
+
 TEST_CASE("a silent network is called silent") {
   auto model = nn::build_model(kGru);
   Learner l(*model, D_RTRL{}, {zeros({3}, DType::f64)}, {.seed = 3, .dtype = DType::f64});

@@ -5,8 +5,10 @@
 
 #include "braintrace/algo/algorithm_aliases.h"
 #include "braintrace/algo/algorithm_names.h"
+#include "braintrace/base/certificate.h"
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/tolerance.h"
 #include "braintrace/train/losses.h"
 
 namespace etrace_vmap_test {
@@ -23,9 +25,16 @@ Array numbers(const Shape& shape, std::uint64_t key) {
   return random_normal(rng_key(key), shape, DType::f64);
 }
 
-GradResult learn(Learner& l) {
-  return l.etrace_grad(numbers({6, 2, 3}, 1), numbers({6, 2, 4}, 2),
-                       [&](const Value& x, const Value& y) { return mse(l(x), y); });
+GradResult learn(Learner& l, const GradOptions& options = {}) {
+  return l.etrace_grad(
+      numbers({6, 2, 3}, 1), numbers({6, 2, 4}, 2),
+      [&](const Value& x, const Value& y) { return mse(l(x), y); }, options);
+}
+
+CertificateData certificate(Learner& l, std::int64_t window) {
+  return l.certificate(
+      numbers({6, 2, 3}, 1), numbers({6, 2, 4}, 2),
+      [&](const Value& x, const Value& y) { return mse(l(x), y); }, window);
 }
 
 }  // namespace
@@ -51,6 +60,69 @@ TEST_CASE("lanes under their name give the gradients and traces of a batch") {
   }
   CHECK(lanes.num_lanes() == 2);
   CHECK(&lanes.module() == one.get());
+}
+
+TEST_CASE("BPTT of lanes is that of a batch") {
+  const Array mask = array({6}, {1, 0, 1, 1, 0, 1}, DType::f64);
+  const std::pair<Algorithm, GradOptions> cases[] = {{BPTT{}, {}},
+                                                     {BPTT{}, {.window = 1}},
+                                                     {BPTT{}, {.window = 2}},
+                                                     {BPTT{}, {.mask = mask}},
+                                                     {BPTT{.segments = 3}, {}},
+                                                     {BPTT{.segments = 0}, {}}};
+  for (const auto& [rule, o] : cases) {
+    const auto one = nn::build_model(kGru), other = nn::build_model(kGru);
+    const LearnerOptions f64{.batch_size = 2, .seed = 4, .dtype = DType::f64};
+    LearnerOptions mapped = f64;
+    mapped.vmap = true;
+    Learner lanes = compile(*one, rule, numbers({2, 3}, 3), mapped);
+    Learner batched = compile(*other, rule, numbers({2, 3}, 3), f64);
+    const GradResult a = learn(lanes, o), b = learn(batched, o);
+    CHECK(a.losses.to_doubles() == b.losses.to_doubles());
+    REQUIRE(a.grads.size() == b.grads.size());
+    for (const auto& [leaf, g] : b.grads)
+      check_close(leaf, a.grads.at(leaf), g, tol::f64);
+    const StateDict x = state_dict(*one), y = state_dict(*other);
+    for (const auto& [leaf, v] : y) check_close(leaf, x.at(leaf), v, tol::f64);
+  }
+}
+
+TEST_CASE("certificates of lanes are those of a batch") {
+  for (const Algorithm& rule :
+       {Algorithm(D_RTRL{}), Algorithm(pp_prop{.decay_or_rank = 0.9}), Algorithm(BPTT{}),
+        Algorithm(D_RTRL{.vjp_method = VjpMethod::multi_step})}) {
+    CAPTURE(rule.name);
+    const auto one = nn::build_model(kGru), other = nn::build_model(kGru);
+    const LearnerOptions f64{.batch_size = 2, .seed = 4, .dtype = DType::f64};
+    LearnerOptions mapped = f64;
+    mapped.vmap = true;
+    Learner lanes = compile(*one, rule, numbers({2, 3}, 3), mapped);
+    Learner batched = compile(*other, rule, numbers({2, 3}, 3), f64);
+    const StateDict before = state_dict(*one);
+    // Multi-step rules have another gradient in windows, and are refused there.
+    const bool free = rule.vjp_method == VjpMethod::single_step;
+    const CertificateData a = certificate(lanes, free ? 4 : 1),
+                          b = certificate(batched, 1);
+    if (!free && rule.engine != Engine::bptt)
+      CHECK_THROWS_AS(certificate(lanes, 4), UserError);
+    CHECK(a.window == b.window);  // lanes know single steps alone
+    CHECK(a.loss == doctest::Approx(b.loss).epsilon(tol::f64));
+    REQUIRE(a.rows.size() == b.rows.size());
+    for (std::size_t i = 0; i < a.rows.size(); ++i) {
+      const CertificateRow &x = a.rows[i], &y = b.rows[i];
+      CAPTURE(x.parameter);
+      CHECK(x.parameter == y.parameter);
+      CHECK(x.verdict == y.verdict);
+      CHECK(x.cosine == doctest::Approx(y.cosine).epsilon(tol::f64));
+      CHECK(x.error == doctest::Approx(y.error).epsilon(tol::f64));
+      CHECK(x.bptt_norm == doctest::Approx(y.bptt_norm).epsilon(tol::f64));
+    }
+    REQUIRE(a.states.size() == b.states.size());
+    CHECK(a.states[0].change == doctest::Approx(b.states[0].change).epsilon(tol::f64));
+    CHECK(a.holds(tol::f64));
+    CHECK(state_dict(*one) == before);
+    CHECK(lanes.running_index() == 0);
+  }
 }
 
 TEST_CASE("lanes must be there and agree with a batch size that is given") {

@@ -53,19 +53,23 @@ struct Sums {
 class Evaluator {
  public:
   Evaluator(const Task& task, Module& model, const EvaluateOptions& options)
-      : task_(task), options_(options), probe_(model) {}
+      : task_(task), options_(options), probe_(model), constant_(task) {}
 
   Evaluation run() {
     Sums sums;
     for (std::int64_t done = 0; done < options_.samples;) {
       const std::int64_t count = std::min(options_.batch, options_.samples - done);
-      sequence(task_.batch(options_.split, options_.first + done, count), count, sums);
+      const TaskBatch b =
+          task_.batch(options_.split, options_.first + done, count, options_.pause);
+      sequence(b, count, sums);
+      constant_.add(b, options_.pause);
       done += count;
     }
     Evaluation e;
     e.loss = sums.loss / sums.scored;
     if (task_.loss() == TaskLoss::softmax_xent) e.accuracy = sums.hits / sums.scored;
     if (sums.chances > 0) e.firing_rate = sums.spikes / sums.chances;
+    e.constant = constant_.value();
     e.rasters = std::move(rasters_);
     return e;
   }
@@ -104,6 +108,7 @@ class Evaluator {
       }
       for (std::size_t i = 1; i < inputs_.size(); ++i)
         inputs_[i] = outputs_[step_->num_outputs + i - 1];
+      if (options_.pause) options_.pause();
     }
   }
 
@@ -132,6 +137,7 @@ class Evaluator {
   const Task& task_;
   const EvaluateOptions& options_;
   Probe probe_;
+  BaselineSums constant_;
   std::optional<StepModel> step_;
   std::optional<Plan> plan_;
   std::vector<Array> inputs_, outputs_;
@@ -171,8 +177,6 @@ Evaluation evaluate(const Task& task, Module& model, const EvaluateOptions& opti
     throw;
   }
   put_back();
-  e.constant =
-      constant_baseline(task, task.batch(options.split, options.first, options.samples));
   return e;
 }
 

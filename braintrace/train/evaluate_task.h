@@ -16,6 +16,7 @@ struct EvaluateOptions {
   std::int64_t batch = 64;
   std::int64_t raster_units = 0;  // > 0: spikes of the first sample, so many units each
   int threads = 0;
+  Pause pause = {};  // between samples and steps
 };
 
 struct Evaluation {
@@ -27,8 +28,8 @@ struct Evaluation {
   RunPoint point(std::int64_t update) const;
 };
 
-// The model's states are as before when it returns. UserError when the model does not
-// take the task's inputs or give its outputs.
+// The model's states are as before when it returns or throws. UserError when the model
+// does not take the task's inputs or give its outputs.
 Evaluation evaluate(const Task& task, Module& model, const EvaluateOptions& options = {});
 
 }  // namespace braintrace

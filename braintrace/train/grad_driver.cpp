@@ -70,6 +70,12 @@ GradDriver::GradDriver(Learner& learner, TracedFn loss, GradOptions options,
       fmt::format("{}: chunk_size {} needs vjp_method multi-step", caller_, chunk_));
   BT_REQUIRE(options_.window >= 0,
              fmt::format("{}: window must be >= 0, got {}", caller_, options_.window));
+  // Of other rules a window has the numbers of single steps, which lanes take.
+  BT_REQUIRE(options_.window <= 1 || !learner_.options.vmap || learner_.is_bptt() ||
+                 learner_.algorithm.vjp_method != VjpMethod::multi_step,
+             fmt::format("{}: windows of multi-step rules are not available under vmap: "
+                         "window must be 0 or 1, got {}",
+                         caller_, options_.window));
   set_mask(options_.mask);
   set_modulators(options_.modulators);
   if (loss_) return;

@@ -3,9 +3,12 @@
 
 #include <cmath>
 #include <iostream>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "braintrace/run/thread_pool.h"
 #include "braintrace/train/learner_impl.h"
 
 namespace braintrace {
@@ -22,13 +25,11 @@ Learner::Learner(Module& model, const Algorithm& algorithm,
   BT_REQUIRE(!examples.empty(), "compile: at least one example input is needed");
   BT_REQUIRE(options.verbose >= 0 && options.verbose <= 2,
              fmt::format("compile: verbose must be 0, 1 or 2, got {}", options.verbose));
+  check_threads(options.threads, "compile");
   BT_REQUIRE(!options.vmap || options.batch_size, "compile: vmap needs a batch_size");
   BT_REQUIRE_KIND(!options.vmap || options.learning.history == History::direct,
                   ErrorKind::not_supported,
                   "compile: history = deep needs windows, and there are none under vmap");
-  BT_REQUIRE_KIND(!options.vmap || !impl_->is_bptt(), ErrorKind::not_supported,
-                  "compile: BPTT goes back through whole sequences, and there are only "
-                  "single steps under vmap; batch_size without vmap takes batches");
   impl_->compile(examples);
   if (options.verbose > 0)
     show_graph(options.verbose, options.out ? options.out : &std::cout);
@@ -145,14 +146,34 @@ void Learner::set_counters(std::int64_t calls, std::int64_t trace_steps) {
 
 void Learner::set_rule_input(const std::string& name, const Array& value) {
   const auto mine = claim("set_rule_input");
-  for (const RuleInput& in : impl_->rule->rule().optional_inputs())
-    if (in.name == name && impl_->rule->given.insert(name).second)
-      impl_->forget_programs();
+  std::set<std::string> may, names;
+  for (const RuleInput& in : impl_->rule->rule().optional_inputs()) may.insert(in.name);
+  names = may;
+  for (const RuleInput& in : impl_->rule->rule().inputs()) names.insert(in.name);
+  BT_REQUIRE(
+      names.contains(name),
+      fmt::format("set_rule_input: {} has no input '{}'; {}", algorithm().name, name,
+                  names.empty() ? "it has none"
+                                : fmt::format("there are {}", fmt::join(names, ", "))));
+  if (may.contains(name) && impl_->rule->given.insert(name).second)
+    impl_->forget_programs();
   impl_->rule_inputs[name] = value.astype(impl_->rule->scalar_dtype()).contiguous();
 }
 
 void Learner::set_feedback(FeedbackMatrices matrices) {
   const auto mine = claim("set_feedback");
+  BT_REQUIRE(algorithm().config.learning_signal() == LearningSignal::random_feedback,
+             fmt::format(
+                 "set_feedback: {} sends its signal through no matrix; rules with random "
+                 "feedback do",
+                 algorithm().name));
+  std::set<std::int64_t> groups;
+  for (const HiddenParamOpRelation& r : graph().hidden_param_op_relations)
+    groups.insert(r.group_indices.begin(), r.group_indices.end());
+  for (const auto& [group, matrix] : matrices)
+    BT_REQUIRE(groups.contains(group),
+               fmt::format("set_feedback: no group {} takes feedback; there are {}",
+                           group, fmt::join(groups, ", ")));
   impl_->rule->feedback = std::move(matrices);
   impl_->forget_programs();
 }

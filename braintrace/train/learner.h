@@ -124,8 +124,8 @@ class Learner {
   // The online gradient of these sequences beside that of back-propagation through time,
   // parameter by parameter, and signs of life (docs/etrace.md, Certificates). From the
   // present states, with fresh traces; states, traces and counters are as before when it
-  // returns. `window`: as GradOptions. Memory grows with the length. UserError under
-  // vmap.
+  // returns. `window`: as GradOptions; under vmap 1, but for BPTT. Memory grows with the
+  // length.
   CertificateData certificate(const std::vector<Array>& sequences, const TracedFn& loss,
                               std::int64_t window = 1);
   CertificateData certificate(const Array& xs, const Array& ys, const PairLoss& loss,
@@ -153,8 +153,10 @@ class Learner {
   // number.
   void set_modulator(const std::optional<Array>& modulator);
   std::optional<Array> modulator() const;  // the standing one
-  // Injected noise and other per-step inputs of the rule, by name.
+  // Injected noise and other per-step inputs of the rule, by name. UserError when the
+  // rule has no such input.
   void set_rule_input(const std::string& name, const Array& value);
+  // For random feedback. UserError for other rules and for groups without a relation.
   void set_feedback(FeedbackMatrices matrices);
   // For DNI. UserError unless every group of the model has a predictor of its shape.
   void set_synthesizer(SyntheticGradient synthesizer);

@@ -69,6 +69,9 @@ TEST_CASE("compile refuses bad arguments") {
   refuses(with({}, {}), ErrorKind::value, "at least one example input");
   refuses(with({.verbose = 3}, {zeros({3})}), ErrorKind::value,
           "verbose must be 0, 1 or 2, got 3");
+  refuses(with({.threads = -1}, {zeros({3})}), ErrorKind::value,
+          "compile: threads must be 0 (as the environment says) to 1024, got -1");
+  refuses(with({.threads = 1025}, {zeros({3})}), ErrorKind::value, "got 1025");
   refuses(with({.vmap = true}, {zeros({3})}), ErrorKind::value,
           "vmap needs a batch_size");
   refuses(with({.batch_size = 2, .vmap = true}, {zeros({3})}), ErrorKind::value,
@@ -175,6 +178,10 @@ TEST_CASE("chunks, masks and windows are checked") {
   lanes.ys = numbers({6, 2, 4}, 1);
   refuses([&] { lanes.grad({.chunk_size = 2}); }, ErrorKind::value,
           "windows are not available under vmap");
+  refuses([&] { lanes.grad({.window = 2}); }, ErrorKind::value,
+          "under vmap: window must be 0 or 1, got 2");
+  CHECK(lanes.grad({.window = 0}).steps == 6);
+  CHECK(lanes.grad({.window = 1}).steps == 6);
   refuses([&] { lanes.learner(MultiStepData{{lanes.xs}}); }, ErrorKind::value,
           "windows are not available under vmap");
   refuses([&] { single.grad({.mask = ones({5})}); }, ErrorKind::value,
@@ -296,6 +303,26 @@ TEST_CASE("feedback matrices must be there for every group that has a relation")
   Setup s(EProp{.feedback = "random", .random_feedback_key = 1});
   s.learner.set_feedback({});
   refuses([&] { s.grad(); }, ErrorKind::runtime, "feedback");
+}
+
+TEST_CASE("inputs and matrices that the rule does not have are refused by name") {
+  Setup plain, uoro(UORO{}),
+      random(EProp{.feedback = "random", .random_feedback_key = 1});
+  const Array square = zeros({4, 4}, DType::f64);
+  refuses([&] { uoro.learner.set_rule_input("sgin", square); }, ErrorKind::value,
+          "set_rule_input: UORO has no input 'sgin'; there are nu/0");
+  refuses([&] { plain.learner.set_rule_input("nu/0", square); }, ErrorKind::value,
+          "set_rule_input: D_RTRL has no input 'nu/0'; it has none");
+  refuses(
+      [&] {
+        plain.learner.set_feedback({{0, square}});
+      },
+      ErrorKind::value, "set_feedback: D_RTRL sends its signal through no matrix");
+  refuses(
+      [&] {
+        random.learner.set_feedback({{2, square}});
+      },
+      ErrorKind::value, "set_feedback: no group 2 takes feedback; there are 0");
 }
 
 TEST_CASE("on request, a gradient that is not finite is named and nothing moves") {

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "braintrace/algo/graph_options.h"
 #include "braintrace/algo/window_program.h"
+#include "braintrace/ops/region_view.h"
+#include "braintrace/passes/count_loops.h"
 #include "braintrace/run/thread_pool.h"
 
 namespace braintrace {
@@ -30,12 +33,19 @@ Array first_lane(const Array& a, std::int64_t lanes) {
   return a.sliced(start, size, step).reshaped(Shape(size.begin() + 1, size.end()));
 }
 
-// Parts whose windows are cheaper when no trace comes in or out.
-std::ptrdiff_t num_credit_parts(const CompiledRule& rule) {
+std::ptrdiff_t num_parts(const CompiledRule& rule, WindowForm form) {
   const auto parts = rule.rule().parts();
-  return std::count_if(parts.begin(), parts.end(), [](const LearningRule* p) {
-    return p->window_form() == WindowForm::credit;
-  });
+  return std::count_if(parts.begin(), parts.end(),
+                       [&](const LearningRule* p) { return p->window_form() == form; });
+}
+
+// As many steps as keep what a window computes in the cache. Where only few would, all:
+// weights that are read and gradients that are added to once per window cost more.
+std::int64_t steps_in_cache(double step_bytes) {
+  constexpr double kCacheBytes = 24 << 20, kFewSteps = 20;
+  const double steps = kCacheBytes / step_bytes;
+  return steps < kFewSteps ? std::numeric_limits<std::int64_t>::max()
+                           : static_cast<std::int64_t>(std::min(steps, 1e9));
 }
 
 }  // namespace
@@ -61,9 +71,12 @@ void Learner::Impl::compile(const std::vector<Array>& args) {
   auto graph = std::make_shared<ETraceGraph>(
       compile_etrace_graph(model, examples, options_for(algorithm, options)));
   rule = std::make_unique<CompiledRule>(std::move(graph), algorithm, options.learning);
-  const std::ptrdiff_t credit = num_credit_parts(*rule);
+  const std::ptrdiff_t credit = num_parts(*rule, WindowForm::credit);
+  const std::ptrdiff_t all = std::ssize(rule->rule().parts());
   may_drop_traces = credit > 0;
-  may_begin_empty = credit == std::ssize(rule->rule().parts());
+  may_begin_empty = credit == all;
+  may_cut_windows = num_parts(*rule, WindowForm::factored) == all &&
+                    options.learning.history == History::direct;
   check_relations();
   packing = TracePacking::compact(*rule, lanes(), options.compact_bytes);
   if (options.vmap) {
@@ -145,7 +158,11 @@ LossProgram Learner::Impl::trace(const std::vector<Type>& args, const TracedFn& 
     ~Active() { impl.tracer = nullptr; }
   };
   const Active active(*this, &local, splice.window);
-  return local.run(args, fn, caller);
+  LossProgram p = local.run(args, fn, caller);
+  // Those of the step are counted. What the function does around it may loop, too.
+  if (options.graph.counted_loops == CountedLoops::scan && has_while(p.graph))
+    p.graph = count_loops(p.graph);
+  return p;
 }
 
 const std::shared_ptr<ThreadPool>& Learner::Impl::threads() {
@@ -204,7 +221,8 @@ std::shared_ptr<Executable> Learner::Impl::traced(const std::vector<Type>& args,
 Learner::Impl::TracedLoss Learner::Impl::traced_loss(
     const std::vector<Type>& args, const TracedFn& fn,
     const std::vector<std::string>& weights, std::string_view caller) {
-  TracedLoss t{trace(args, fn, splice_options(*rule, {.gradient = true}), caller)};
+  const StepRequest request{.gradient = true, .lanes = lanes()};
+  TracedLoss t{trace(args, fn, splice_options(*rule, request), caller)};
   t.key = key_of(*rule, t.program, weights);
   t.step_bytes = bytes_per_step(t.program);
   return t;
@@ -221,6 +239,9 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
     // A window is part of what multi-step rules estimate: it stays the longest.
     steps = is_bptt() ? window.length : steps_per_window(window.length, most, !multi);
   }
+  if (const std::int64_t most = steps_in_cache(loss.step_bytes);
+      may_cut_windows && !multi && steps > most)
+    steps = steps_per_window(window.length, most);
   BT_INVARIANT(multi || (window.gradient && !window.signals));
   // Where history goes on a program of its own would run once.
   const bool fresh = !multi && may_begin_empty && traces_are_zero &&
@@ -236,6 +257,7 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
       return assemble(*rule, windowed(loss.program, steps),
                       {.gradient = window.gradient,
                        .weights = weights,
+                       .lanes = lanes(),
                        .window = steps,
                        .signals = window.signals});
     return assemble_window(

@@ -20,6 +20,8 @@ struct Learner::Impl {
   std::unique_ptr<CompiledRule> rule;
   // Windows of it are cheaper without traces at their end; and all can begin without.
   bool may_drop_traces = false, may_begin_empty = false;
+  // Its traces are as small as what one step computes: shorter windows cost nothing.
+  bool may_cut_windows = false;
   TracePacking packing;
   std::vector<Array> traces;  // as they are stored; one that is not contiguous is zero
   bool traces_are_zero = false;

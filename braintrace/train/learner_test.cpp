@@ -97,13 +97,6 @@ TEST_CASE("deep history is refused under vmap, not ignored") {
                        doctest::Contains("none under vmap"), UserError);
 }
 
-TEST_CASE("BPTT is refused under vmap, not cut to single steps") {
-  const auto model = nn::build_model(kLeaky);
-  CHECK_THROWS_WITH_AS(
-      compile(*model, BPTT{}, numbers({2, 3}, 1), {.batch_size = 2, .vmap = true}),
-      doctest::Contains("BPTT goes back through whole sequences"), UserError);
-}
-
 TEST_CASE("a source is asked once for every step, whatever the window") {
   for (std::int64_t window : {0, 1, 2, 4}) {
     Setup s;

@@ -32,7 +32,9 @@ struct GradOptions {
   std::optional<std::int64_t> chunk_size = {};
   // Steps that run as one program, with the same numbers as step by step (multi-step
   // rules: as windows of that many steps). 0: chosen from window_bytes
-  // (steps_per_window); 1: step by step. BPTT: always the whole sequence.
+  // (steps_per_window); 1: step by step. BPTT: always the whole sequence. Rules with
+  // small traces (pp_prop) take fewer where that keeps them in the cache. Under vmap
+  // all but BPTT go step by step: UserError for multi-step rules above 1.
   std::int64_t window = 0;
   std::int64_t window_bytes = std::int64_t{64} << 20;
   // False: the sequence ends with this call. Its own windows still hand traces on; the

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/core.h>
 
@@ -26,7 +27,8 @@ Task::Task(std::string name, TaskLoss loss, Shape shape, std::vector<double> mas
                          mask_.size()));
 }
 
-TaskBatch Task::batch(Split split, std::int64_t first, std::int64_t count) const {
+TaskBatch Task::batch(Split split, std::int64_t first, std::int64_t count,
+                      const Pause& pause) const {
   BT_REQUIRE(first >= 0 && count > 0,
              fmt::format("{}: a batch needs first >= 0 and count > 0, got {} and {}",
                          name_, first, count));
@@ -57,62 +59,97 @@ TaskBatch Task::batch(Split split, std::int64_t first, std::int64_t count) const
       put_targets(b.targets.mutable_data<std::int32_t>(), n, s);
     else
       put_targets(b.targets.mutable_data<float>(), n, s);
+    if (pause) pause();
   }
   return b;
 }
 
 namespace {
 
-// The mean minimises the squared error; what is left is the variance.
-Baseline mean_baseline(const Task& task, const TaskBatch& b) {
+void require_batch_of(const Task& task, const TaskBatch& b) {
+  const bool labels = task.loss() == TaskLoss::softmax_xent;
+  const Shape& s = b.targets.shape();
   const std::int64_t T = task.shape().steps, O = task.shape().outputs;
-  const std::int64_t N = b.targets.shape()[1];
-  const float* y = b.targets.data<float>();
-  double total = 0, weight = 0;
-  for (std::int64_t o = 0; o < O; ++o) {
-    double sum = 0, squares = 0, count = 0;
-    for (std::int64_t t = 0; t < T; ++t) {
-      for (std::int64_t n = 0; n < N; ++n) {
-        const double v = y[(t * N + n) * O + o], m = b.mask[t];
-        sum += m * v;
-        squares += m * v * v;
-        count += m;
-      }
-    }
-    total += squares - sum * sum / count;
-    weight += count;
-  }
-  return {.loss = std::max(total / weight, 0.0)};
-}
-
-// The class frequencies minimise the cross-entropy; what is left is their entropy.
-Baseline frequency_baseline(const Task& task, const TaskBatch& b) {
-  const std::int64_t T = task.shape().steps, N = b.targets.shape()[1];
-  const std::int32_t* y = b.targets.data<std::int32_t>();
-  std::vector<double> counts(static_cast<std::size_t>(task.shape().outputs), 0);
-  double total = 0;
-  for (std::int64_t t = 0; t < T; ++t) {
-    for (std::int64_t n = 0; n < N; ++n) {
-      counts.at(static_cast<std::size_t>(y[t * N + n])) += b.mask[t];
-      total += b.mask[t];
-    }
-  }
-  Baseline out{.loss = 0, .accuracy = 0};
-  for (const double c : counts) {
-    if (c > 0) out.loss -= c / total * std::log(c / total);
-    out.accuracy = std::max(*out.accuracy, c / total);
-  }
-  return out;
+  const bool fits = s.size() == (labels ? 2 : 3) && s[0] == T && (labels || s[2] == O) &&
+                    b.targets.dtype() == (labels ? DType::i32 : DType::f32) &&
+                    std::ssize(b.mask) == T;
+  BT_REQUIRE(fits,
+             fmt::format("{}: a batch of this task has {} steps of {}, got targets "
+                         "{}{} and a mask of {} steps",
+                         task.name(), T, labels ? "labels" : fmt::format("{} outputs", O),
+                         to_string(b.targets.dtype()), to_string(s), b.mask.size()));
 }
 
 }  // namespace
 
-Baseline constant_baseline(const Task& task, const TaskBatch& batch) {
-  BT_REQUIRE(
-      std::any_of(batch.mask.begin(), batch.mask.end(), [](double m) { return m > 0; }),
-      task.name() + ": no step is scored");
-  return task.loss() == TaskLoss::mse ? mean_baseline(task, batch)
-                                      : frequency_baseline(task, batch);
+BaselineSums::BaselineSums(const Task& task) : task_(task) {
+  const auto n = static_cast<std::size_t>(task.shape().outputs);
+  weights_.assign(n, 0);
+  if (task.loss() == TaskLoss::mse) sums_ = squares_ = weights_;
+}
+
+void BaselineSums::add(const TaskBatch& batch, const Pause& pause) {
+  require_batch_of(task_, batch);
+  task_.loss() == TaskLoss::mse ? add_outputs(batch, pause) : add_labels(batch, pause);
+}
+
+void BaselineSums::add_outputs(const TaskBatch& b, const Pause& pause) {
+  const std::int64_t T = task_.shape().steps, N = b.targets.shape()[1];
+  const Array targets = b.targets.contiguous();
+  const float* y = targets.data<float>();
+  for (std::int64_t t = 0; t < T; ++t) {
+    const double m = b.mask[static_cast<std::size_t>(t)];
+    for (std::int64_t n = 0; n < N; ++n)
+      for (std::size_t o = 0; o < weights_.size(); ++o) {
+        const double v = *y++;
+        sums_[o] += m * v;
+        squares_[o] += m * v * v;
+        weights_[o] += m;
+      }
+    if (pause) pause();
+  }
+}
+
+void BaselineSums::add_labels(const TaskBatch& b, const Pause& pause) {
+  const std::int64_t T = task_.shape().steps, N = b.targets.shape()[1];
+  const Array targets = b.targets.contiguous();
+  const std::int32_t* y = targets.data<std::int32_t>();
+  for (std::int64_t t = 0; t < T; ++t) {
+    for (std::int64_t n = 0; n < N; ++n) {
+      const std::int64_t label = *y++;
+      BT_REQUIRE(label >= 0 && label < std::ssize(weights_),
+                 fmt::format("{}: labels must be 0 to {}, got {}", task_.name(),
+                             weights_.size() - 1, label));
+      weights_[static_cast<std::size_t>(label)] += b.mask[static_cast<std::size_t>(t)];
+    }
+    if (pause) pause();
+  }
+}
+
+Baseline BaselineSums::value() const {
+  const double total = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+  BT_REQUIRE(total > 0, task_.name() + ": no step is scored");
+  Baseline out;
+  if (task_.loss() == TaskLoss::mse) {
+    // The mean minimises the squared error; what is left is the variance.
+    for (std::size_t o = 0; o < sums_.size(); ++o)
+      out.loss += (squares_[o] - sums_[o] * sums_[o] / weights_[o]) / total;
+    out.loss = std::max(out.loss, 0.0);
+    return out;
+  }
+  // The class frequencies minimise the cross-entropy; what is left is their entropy.
+  out.accuracy = 0;
+  for (const double w : weights_) {
+    if (w > 0) out.loss -= w / total * std::log(w / total);
+    out.accuracy = std::max(*out.accuracy, w / total);
+  }
+  return out;
+}
+
+Baseline constant_baseline(const Task& task, const TaskBatch& batch, const Pause& pause) {
+  BaselineSums sums(task);
+  sums.add(batch, pause);
+  return sums.value();
 }
 
 }  // namespace braintrace

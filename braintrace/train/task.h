@@ -22,6 +22,9 @@ struct TaskBatch {
   std::vector<double> mask;  // [steps], 1 where the output is scored
 };
 
+// Called often in the course of long work. What it throws ends the work.
+using Pause = std::function<void()>;
+
 struct TaskOptions {
   std::uint64_t seed = 0;
 };
@@ -49,7 +52,8 @@ class Task {
   const std::vector<double>& mask() const { return mask_; }
 
   // Samples first, first + 1, ... UserError when count is not positive.
-  TaskBatch batch(Split split, std::int64_t first, std::int64_t count) const;
+  TaskBatch batch(Split split, std::int64_t first, std::int64_t count,
+                  const Pause& pause = {}) const;
 
  private:
   std::string name_;
@@ -61,11 +65,28 @@ class Task {
 };
 
 // How well the best constant does on a batch, over the scored steps. What a trained model
-// must beat.
+// must beat. UserError on a batch that is none of the task, or has no scored step.
 struct Baseline {
   double loss = 0;                      // mean per scored step and sample
   std::optional<double> accuracy = {};  // of the most frequent class
 };
-Baseline constant_baseline(const Task& task, const TaskBatch& batch);
+Baseline constant_baseline(const Task& task, const TaskBatch& batch,
+                           const Pause& pause = {});
+
+// The same of many batches, one after the other.
+class BaselineSums {
+ public:
+  explicit BaselineSums(const Task& task);
+  void add(const TaskBatch& batch, const Pause& pause = {});
+  Baseline value() const;
+
+ private:
+  void add_outputs(const TaskBatch& batch, const Pause& pause);
+  void add_labels(const TaskBatch& batch, const Pause& pause);
+
+  const Task& task_;
+  // By output: targets, weighed by the mask. By class: how often, in weights_.
+  std::vector<double> sums_, squares_, weights_;
+};
 
 }  // namespace braintrace

@@ -88,6 +88,54 @@ TEST_CASE("a constant baseline is the variance around the mean, over scored step
                        "toy: no step is scored", UserError);
 }
 
+TEST_CASE("the baseline of several batches is that of all their samples") {
+  for (const Task& task : {copying_task({}), adding_task()}) {
+    BaselineSums sums(task);
+    sums.add(task.batch(Split::test, 0, 7));
+    sums.add(task.batch(Split::test, 7, 3));
+    const Baseline want = constant_baseline(task, task.batch(Split::test, 0, 10));
+    CHECK(sums.value().loss == doctest::Approx(want.loss).epsilon(tol::f64));
+    CHECK(sums.value().accuracy == want.accuracy);
+  }
+}
+
+TEST_CASE("a baseline refuses batches of another task") {
+  const auto refuses = [](const Task& task, const Task& other) {
+    const TaskBatch b = other.batch(Split::test, 0, 2);
+    CHECK_THROWS_WITH_AS(constant_baseline(task, b),
+                         doctest::Contains("a batch of this task has"), UserError);
+  };
+  refuses(copying_task({.delay = 50}), copying_task({.delay = 5}));
+  refuses(copying_task({}), adding_task());
+  refuses(adding_task(), copying_task({}));
+  CHECK_THROWS_WITH_AS(
+      constant_baseline(copying_task({.symbols = 2}),
+                        copying_task({.symbols = 8}).batch(Split::test, 0, 20)),
+      doctest::Contains("copying: labels must be 0 to"), UserError);
+}
+
+TEST_CASE("long work on samples pauses often, and ends when told so") {
+  struct Enough {};
+  int pauses = 0, most = 1 << 30;
+  const Pause pause = [&] {
+    if (++pauses > most) throw Enough();
+  };
+  for (const Task& task : {copying_task({}), adding_task()}) {
+    pauses = 0;
+    const TaskBatch b = task.batch(Split::test, 0, 30, pause);
+    CHECK(pauses == 30);
+    CHECK(b.inputs == task.batch(Split::test, 0, 30).inputs);
+    pauses = 0;
+    constant_baseline(task, b, pause);
+    CHECK(pauses >= task.shape().steps);
+    most = 7, pauses = 0;
+    CHECK_THROWS_AS(task.batch(Split::test, 0, 30, pause), Enough);
+    pauses = 0;
+    CHECK_THROWS_AS(constant_baseline(task, b, pause), Enough);
+    most = 1 << 30;
+  }
+}
+
 TEST_CASE("copying asks for the symbols in their order") {
   const CopyingOptions o{.symbols = 4, .length = 3, .delay = 5};
   const TaskBatch b = copying_task(o).batch(Split::train, 0, 20);

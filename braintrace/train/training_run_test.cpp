@@ -173,6 +173,29 @@ TEST_CASE("an evaluation leaves states, mode and keys alone") {
   CHECK_FALSE(a.firing_rate);
 }
 
+TEST_CASE("an evaluation that ends early leaves states and mode alone") {
+  struct Enough {};
+  NoisyNet model;
+  const Task task = short_integrator();
+  TrainingRun run(task, model, D_RTRL{}, Adam{}, {.batch = 2});
+  run.train({.updates = 3});
+  const Checkpoint before = run.checkpoint();
+  std::int64_t pauses = 0;
+  evaluate(task, model, {.samples = 4, .batch = 2, .pause = [&] { ++pauses; }});
+  const std::int64_t steps = task.shape().steps;
+  CHECK(pauses >= 4 + 2 * steps + 2 * steps);  // samples, steps, the best constant
+  for (std::int64_t most = 0; most < pauses; most += 3) {
+    std::int64_t left = most;
+    const Pause pause = [&] {
+      if (left-- == 0) throw Enough();
+    };
+    CHECK_THROWS_AS(evaluate(task, model, {.samples = 4, .batch = 2, .pause = pause}),
+                    Enough);
+    CHECK(run.checkpoint() == before);
+    CHECK(model.training());
+  }
+}
+
 TEST_CASE("spiking nets report their rate and a raster") {
   const Task task = delayed_match_task({.steps = 20});
   const auto model = model_for(task, "lif", 12);

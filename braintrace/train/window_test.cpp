@@ -7,6 +7,7 @@
 #include "braintrace/algo/window_program.h"
 #include "braintrace/nn/model_registry.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/tolerance.h"
 #include "braintrace/train/learner.h"
 #include "braintrace/train/losses.h"
 
@@ -118,6 +119,25 @@ TEST_CASE("a sequence that ends with its window leaves zero traces") {
         CHECK(t.value == zeros(t.value.shape(), t.value.dtype()));
     }
   }
+}
+
+TEST_CASE("windows larger than the cache are cut where traces are small") {
+  const std::string leaky =
+      R"({"model": {"kind": "leaky_linear", "n_in": 2, "n_rec": 10000}})";
+  const Array xs = random_normal(rng_key(2), {40, 4, 2}, DType::f32);
+  const Array ys = zeros({40, 4, 10000});
+  const auto steps = [&](const Algorithm& rule, std::int64_t window, StateDict& grads) {
+    const auto model = nn::build_model(leaky);
+    Learner learner = compile(*model, rule, zeros({4, 2}), {.batch_size = 4, .seed = 3});
+    const auto loss = [&](const Value& x, const Value& y) { return mse(learner(x), y); };
+    grads = learner.etrace_grad(xs, ys, loss, {.window = window}).grads;
+    return learner.last_program()->steps;
+  };
+  StateDict by_step, cut, whole;
+  steps(pp_prop{.decay_or_rank = 0.9}, 1, by_step);
+  CHECK(steps(pp_prop{.decay_or_rank = 0.9}, 40, cut) == 20);
+  for (const auto& [leaf, g] : by_step) check_close(leaf, cut.at(leaf), g, tol::f32);
+  CHECK(steps(D_RTRL{}, 40, whole) == 40);
 }
 
 TEST_CASE("windows have one length where few more of them allow it") {

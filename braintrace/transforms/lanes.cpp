@@ -26,22 +26,32 @@ Values by_forward(const Graph& g, const Values& inputs, std::size_t input) {
   return out;
 }
 
-Value by_reverse(const Graph& g, const Values& inputs, std::size_t input,
-                 std::size_t output) {
-  const Type in = inputs[input].type(), out = g.type(g.outputs()[output]);
+// One result per wanted input.
+Values by_reverse(const Graph& g, const Values& inputs,
+                  const std::vector<std::size_t>& wanted, std::size_t output) {
+  const Type out = g.type(g.outputs()[output]);
   std::vector<bool> active(inputs.size(), false);
-  active[input] = true;
+  for (std::size_t i : wanted) active[i] = true;
   const Values rows = on_lanes({unit_vectors(out)}, [&](const Values& unit) {
     std::vector<Tangent> ct(g.outputs().size());
     ct[output] = unit[0];
     const VjpResult r = vjp_values(g, active, inputs, ct);
-    return Values{materialize(r.cotangents[input], in)};
+    Values own;
+    for (std::size_t i : wanted)
+      own.push_back(materialize(r.cotangents[i], inputs[i].type()));
+    return own;
   });
-  // Axes keep their names where they can, so that sums over other axes find the product.
-  Ints order;
-  for (std::int64_t a = 0; a < in.rank(); ++a) order.push_back(out.rank() + a);
-  for (std::int64_t a = 0; a < out.rank(); ++a) order.push_back(a);
-  return transpose(reshape(rows[0], in_front(out.shape, in.shape)), order);
+  Values turned;
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    const Type in = inputs[wanted[k]].type();
+    // Axes keep their names where they can, so that sums over other axes find the
+    // product.
+    Ints order;
+    for (std::int64_t a = 0; a < in.rank(); ++a) order.push_back(out.rank() + a);
+    for (std::int64_t a = 0; a < out.rank(); ++a) order.push_back(a);
+    turned.push_back(transpose(reshape(rows[k], in_front(out.shape, in.shape)), order));
+  }
+  return turned;
 }
 
 }  // namespace
@@ -73,13 +83,29 @@ Array unit_vectors(const Type& t) {
 }
 
 Values sensitivities(const Graph& g, const Values& inputs, std::size_t input) {
+  return sensitivities(g, inputs, std::vector{input})[0];
+}
+
+std::vector<Values> sensitivities(const Graph& g, const Values& inputs,
+                                  const std::vector<std::size_t>& wanted) {
   std::int64_t rows = 0;
   for (ValueId v : g.outputs()) rows += g.type(v).size();
-  if (inputs[input].type().size() < rows || has_while(g))
-    return by_forward(g, inputs, input);
-  Values out;
-  for (std::size_t k = 0; k < g.outputs().size(); ++k)
-    out.push_back(by_reverse(g, inputs, input, k));
+  std::vector<Values> out(wanted.size());
+  std::vector<std::size_t> back, places;
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    const std::int64_t lanes =
+        inputs[wanted[k]].type().size() * static_cast<std::int64_t>(wanted.size());
+    if (lanes < rows || has_while(g)) {
+      out[k] = by_forward(g, inputs, wanted[k]);
+    } else {
+      back.push_back(wanted[k]);
+      places.push_back(k);
+    }
+  }
+  for (std::size_t o = 0; !back.empty() && o < g.outputs().size(); ++o) {
+    const Values own = by_reverse(g, inputs, back, o);
+    for (std::size_t k = 0; k < places.size(); ++k) out[places[k]].push_back(own[k]);
+  }
   return out;
 }
 

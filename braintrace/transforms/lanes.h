@@ -16,5 +16,9 @@ Array unit_vectors(const Type& t);
 // output, (*input, *output). Forward or reverse, whichever takes fewer lanes; forward
 // through loops of unknown length.
 Values sensitivities(const Graph& g, const Values& inputs, std::size_t input);
+// The same for several inputs, in their order: those that go back share one sweep per
+// output, and more of them do so.
+std::vector<Values> sensitivities(const Graph& g, const Values& inputs,
+                                  const std::vector<std::size_t>& wanted);
 
 }  // namespace braintrace

@@ -31,7 +31,7 @@ def compiled():
     (lambda: bt.nn.GRUCell("a", 3), bt.UserTypeError, "GRUCell: .* must be .*integer.*, got 'a'"),
     (lambda: bt.nn.GRUCell(3.5, 3), bt.UserTypeError, "GRUCell: .* must be .*integer.*, got 3.5"),
     (lambda: bt.nn.GRUCell((3, 4), 3), bt.UserTypeError, r"must be one integer, got \(3, 4\)"),
-    (lambda: bt.nn.LIF(4, tau="x"), bt.UserTypeError, "not supported"),
+    (lambda: bt.nn.LIF(4, tau="x"), bt.UserTypeError, "tau must be a number, or one per unit, got .x."),
     (lambda: bt.zeros("a"), bt.UserTypeError, r"^zeros: takes \(shape: Size, .*\), got \('a'\)$"),
     (lambda: bt.zeros((1, "a")), bt.UserTypeError, r"zeros: takes .*, got \(\(1, 'a'\)\)$"),
     (lambda: bt.zeros(), bt.UserTypeError, r"zeros: takes .*, got \(\)$"),
@@ -75,6 +75,10 @@ def gradient(step_fn=None, sequence=np.ones((5, 3), "float32"), **options):
                                **options)
 
 
+def gru(**options):
+    return bt.compile(bt.nn.GRUCell(3, 4), "d_rtrl", bt.zeros(3), **options)
+
+
 def short_run(**options):
     net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))
     return bt.TrainingRun(bt.tasks.integrator(steps=5), net, "d_rtrl", bt.Adam(), batch=2,
@@ -97,6 +101,16 @@ def short_run(**options):
      "returned None for step 0"),
     (lambda: bt.compile(bt.nn.GRUCell(3, 4), "d_rtrl", bt.zeros(3), seed="a"), bt.UserTypeError,
      "^compile: seed must be an integer >= 0, got 'a'$"),
+    (lambda: gru(executor="interpretr"), bt.UserValueError,
+     "^compile: executor must be plan or interpreter, got 'interpretr'$"),
+    (lambda: gru(compat="yes"), bt.UserTypeError, "compat must be True or False, got 'yes'"),
+    (lambda: gru(check_finite="a"), bt.UserTypeError, "check_finite must be True or False, got"),
+    (lambda: gru(mixing=3), bt.UserTypeError, "^compile: mixing must be a name, got 3$"),
+    (lambda: gru(history=3), bt.UserTypeError, "^compile: history must be a name, got 3$"),
+    (lambda: gru(control_flow=3), bt.UserTypeError, "control_flow must be a .*, got 3"),
+    (lambda: gru(control_flow={"cond": 3}), bt.UserTypeError,
+     "^control_flow: cond must be a name, got 3$"),
+    (lambda: gradient(loss_sink=3), bt.UserTypeError, "loss_sink must be a function .*, got 3"),
     (lambda: bt.compile(bt.nn.GRUCell(3, 4), "auto", bt.zeros(3)), bt.UserTypeError,
      "Auto: memory must be .*, got None"),
     (lambda: bt.SnAp(bt.nn.GRUCell(3, 4), n=1.5), bt.UserTypeError,
@@ -109,6 +123,43 @@ def short_run(**options):
 def test_options_of_learners_and_runs_are_named(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("make, kind, text", [
+    (lambda: bt.nn.VanillaRNNCell(2, 3, activation=3), TypeError, "activation must be the name of .*, got 3"),
+    (lambda: bt.nn.GRUCell(2, 3, activation=None), TypeError, "activation must be .*, got None"),
+    (lambda: bt.nn.GRUCell(2, 3, activation=bt.nn.ReLU), TypeError, "activation must be .*ReLU"),
+    (lambda: bt.nn.GRUCell(2, 3, activation="tnah"), ValueError, "GRUCell: activation: .*'tnah'"),
+    (lambda: bt.nn.Apply([1.0]), TypeError, r"Apply: f must be .*, got \[1.0\]"),
+    (lambda: bt.nn.LIF(3, tau="5"), TypeError, "LIF: tau must be a number, or one per unit, got '5'"),
+    (lambda: bt.nn.LIF(3, tau=None), TypeError, "LIF: tau must be .*, got None"),
+    (lambda: bt.nn.LIF(3, tau=float("nan")), ValueError, "LIF: tau must be finite, got nan"),
+    (lambda: bt.nn.LIF(3, spk_fun="x"), ValueError, "LIF: spk_fun: .*'x'"),
+    (lambda: bt.nn.LIF(3, V_init=None), TypeError, "LIF: V_init must be numbers, .*, got None"),
+    (lambda: bt.nn.LIF(-1), ValueError, "LIF: in_size must be >= 0, got -1"),
+    (lambda: bt.nn.STP((2, -3)), ValueError, r"STP: in_size must be >= 0, got \(2, -3\)"),
+    (lambda: bt.nn.LRUCell(-1, 3), ValueError, "LRUCell: d_model must be >= 0, got -1"),
+    (lambda: bt.nn.LRUCell(0, 3), ValueError, "LRUCell: d_model must be >= 1, got 0"),
+    (lambda: bt.nn.Linear(2, 3, w_init="x"), TypeError, "Linear: w_init must be .*, got 'x'"),
+    (lambda: bt.nn.Linear(2, 3, w_init=bt.nn.ReLU()), TypeError, "w_init must be .*, got ReLU"),
+    (lambda: bt.nn.Linear(2, 3, b_init=float("inf")), ValueError, "b_init must be finite, got inf"),
+    (lambda: bt.nn.OneToOne(2, w_init=None), TypeError, "OneToOne: w_init must be .*, got None"),
+    (lambda: bt.nn.Linear(2, 3, w_mask="x"), TypeError, "Linear: w_mask must be .*, got 'x'"),
+    (lambda: bt.nn.LoRA(2, 1, 3, base_module=3), TypeError, "LoRA: base_module: .* got 3"),
+    (lambda: bt.nn.DeltaProj(3, bt.nn.LIF(2)), TypeError, "DeltaProj: comm: .* got 3"),
+    (lambda: bt.nn.DeltaProj(bt.nn.Linear(2, 2), bt.nn.ReLU()), TypeError, "post must be a neuron"),
+    (lambda: bt.nn.SparseLinear(3), TypeError, "SparseLinear: structure must be .*, got 3"),
+    (lambda: bt.nn.AllToAll(2, 2, include_self=None), TypeError, "include_self must be True or False"),
+    (lambda: bt.nn.LayerNorm(3, use_bias=float("nan")), TypeError, "use_bias must be True or False"),
+    (lambda: bt.nn.LayerNorm(3, epsilon=float("inf")), ValueError, "epsilon must be .* finite, got inf"),
+    (lambda: bt.nn.Conv1d(1, 2, padding=1.5), TypeError, "Conv1d: padding must be .*, got 1.5"),
+    (lambda: bt.nn.LeakyReLU(float("nan")), ValueError, "negative_slope must be a number, got nan"),
+    (lambda: bt.nn.CELU(-1.0), ValueError, "CELU: alpha must be > 0, got -1"),
+    (lambda: bt.nn.RReLU(0.1, float("inf")), ValueError, "RReLU: low must be <= high, both finite")])
+def test_arguments_of_layers_are_refused_when_it_is_made(make, kind, text):
+    with pytest.raises(kind, match=text) as caught:
+        make()
+    assert isinstance(caught.value, bt.UserError)
 
 
 def test_weights_may_be_one_name_or_one_state():

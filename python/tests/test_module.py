@@ -104,6 +104,22 @@ def test_options_are_keywords_and_wrong_ones_are_named():
         bt.nn.Surrogate("Nothing")
 
 
+def test_linear_takes_sizes_of_several_axes():
+    layer = bt.nn.init_all_states(bt.nn.Linear((5, 3), (5, 4)))
+    assert layer.weight.value["weight"].shape == (3, 4)
+    assert layer(bt.ones((2, 5, 3))).shape == (2, 5, 4)
+    with pytest.raises(ValueError, match=r"equal up to their last entry, got \[5,3\] and \[4\]"):
+        bt.nn.Linear((5, 3), 4)
+
+
+@pytest.mark.parametrize("make", [bt.nn.BatchNorm0d, bt.nn.LayerNorm,
+                                  lambda n, **o: bt.nn.GroupNorm(n, num_groups=1, **o)])
+def test_norms_take_the_fast_variance(make):
+    x = bt.Value(np.arange(12).reshape(3, 4) * 0.1 + 1e4)  # digits the mean has in common are lost
+    plain, fast = (bt.nn.init_all_states(make(4, use_fast_variance=f)) for f in (False, True))
+    assert not np.array_equal(plain(x), fast(x))
+
+
 def test_initialisers_are_numbers_arrays_objects_or_functions():
     for init in (0.5, np.full((2, 3), 0.5), bt.nn.init.constant(0.5),
                  lambda key, shape, dtype: np.full(shape, 0.5)):

@@ -95,6 +95,63 @@ def test_lanes_have_modulators_of_their_own():
     close(only(grads), by_hand(MODULATORS))
 
 
+def test_back_propagation_and_certificates_of_lanes_are_those_of_a_batch():
+    def judged(**options):
+        exact, online = leaky(bt.BPTT, **options), leaky(bt.D_RTRL, **options)
+        data = bt.Value(XS, "f64"), bt.Value(YS, "f64")
+        grads = exact.etrace_grad(*data, step_fn=lambda x, y: bt.mse(exact(x), y))
+        (row,) = online.certificate(*data, step_fn=lambda x, y: bt.mse(online(x), y)).rows
+        return only(grads), row
+
+    (lanes, lane_row), (batch, batch_row) = judged(vmap=True), judged()
+    close(lanes, batch)
+    close(lane_row.bptt_norm, batch_row.bptt_norm)
+    assert lane_row.verdict == "exact" and lane_row.error < 1e-12
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+def test_a_bias_in_front_of_a_batch_norm_has_no_gradient_but_rounding(dtype):
+    class Centred(Leaky):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.norm = bt.nn.Linear(7, 4), bt.nn.BatchNorm0d(4)
+
+        def update(self, x):
+            drive = self.norm(self.weight(bt.concatenate([x, self.h.value], axis=-1)))
+            self.h.value = 0.7 * self.h.value + bt.tanh(drive)
+            return self.h.value
+
+    learner = bt.compile(Centred(), "rtrl", bt.zeros((2, 3)), batch_size=2, seed=3, dtype=dtype)
+    c = learner.certificate(XS, YS, step_fn=lambda x, y: bt.mse(learner(x), y))
+    assert c.holds(1e-6 if dtype == "f64" else 1e-3)
+    (row,) = [r for r in c.rows if r.parameter == "weight/weight/bias"]
+    assert row.zero and row.error == 0 and row.bptt_norm > 0
+    assert "the gradient of weight/weight/bias is zero up to rounding" in str(c)
+
+
+def test_a_loop_that_counts_to_a_constant_learns():
+    class Settling(Leaky):
+        def update(self, x):
+            drive = self.weight(x)
+            _, self.h.value = bt.while_loop(
+                lambda c: c[0] < 3, lambda c: (c[0] + 1, LEAK * c[1] + bt.tanh(drive)),
+                (bt.Value(0, "i32"), self.h.value))
+            return self.h.value
+
+    def compiled(rule, **options):
+        return bt.compile(Settling(), rule, bt.zeros((BATCH, 3)), batch_size=BATCH, seed=3,
+                          dtype="f64", **options)
+
+    learner = compiled(bt.D_RTRL)
+    (row,) = learner.certificate(bt.Value(XS, "f64"), bt.Value(YS, "f64"),
+                                 step_fn=lambda x, y: bt.mse(learner(x), y)).rows
+    assert row.verdict == "exact" and row.error < 1e-12 and row.bptt_norm > 0
+    kept = compiled(bt.D_RTRL, counted_loops="keep")
+    with pytest.raises(bt.UserError, match="while"):
+        kept.certificate(bt.Value(XS, "f64"), bt.Value(YS, "f64"),
+                         step_fn=lambda x, y: bt.mse(kept(x), y))
+
+
 def test_engines_have_names_and_are_the_bases_of_their_rules():
     assert bt.ParamDim is bt.ParamDimVjpAlgorithm and bt.IODim is bt.IODimVjpAlgorithm
     for rule in (bt.D_RTRL, bt.EProp, bt.OSTLRecurrent, bt.SnAp, bt.ThreeFactor, bt.DNI):
@@ -239,6 +296,13 @@ VALUE = [
     (lambda: with_options(rule_options=MULTI, chunk_size=2), "2 does not divide the length 5"),
     (lambda: with_options(chunk_size=0), "chunk_size must be >= 1"),
     (lambda: with_options(rule_options={**MULTI, "vmap": True}, chunk_size=5), "under vmap"),
+    (lambda: with_options(rule_options={**MULTI, "vmap": True}, window=2),
+     "under vmap: window must be 0 or 1, got 2"),
+    (lambda: leaky(threads=-1), r"compile: threads must be 0 .* to 1024, got -1"),
+    (lambda: leaky(bt.UORO).set_rule_input("sgin", 1.0), "UORO has no input 'sgin'; there are nu/0"),
+    (lambda: leaky(bt.D_RTRL).set_feedback({0: np.eye(4)}), "D_RTRL sends its signal through no"),
+    (lambda: leaky(bt.EProp, feedback="random", random_feedback_key=1).set_feedback({2: np.eye(4)}),
+     "no group 2 takes feedback; there are 0"),
     (lambda: leaky("nothing"), "no algorithm 'nothing'; there are"),
     (lambda: evolve(XS, YS[:3]), "one length, got 5 and 3"),
     (lambda: evolve(1.0), "is a scalar"),

@@ -146,6 +146,18 @@ def test_ctrl_c_stops_large_batches():
     assert seconds_to_ctrl_c(lambda: task.batch(500_000)) < 2
 
 
+def test_ctrl_c_stops_an_evaluation():
+    task = bt.tasks.copying()
+    net = bt.nn.Sequential(bt.nn.GRUCell(10, 100), bt.nn.Linear(100, 10))
+    bt.nn.init_all_states(net)
+    before = net.state_dict()
+    assert seconds_to_ctrl_c(lambda: bt.evaluate(task, net, samples=100_000)) < 2
+    assert seconds_to_ctrl_c(
+        lambda: bt.evaluate(task, net, samples=20_000, batch=20_000)) < 2
+    for path, value in before.items():
+        np.testing.assert_array_equal(net.state_dict()[path], value)
+
+
 def test_steps_in_pieces_are_those_of_one_call(learner):
     xs = np.sin(np.arange(900, dtype="float32")).reshape(300, 3)
     got = learner.etrace_evolve(xs, return_outputs=True)
