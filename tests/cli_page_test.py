@@ -185,6 +185,13 @@ class Page(unittest.TestCase):
             self.assertIn("gradient: ", title)
             self.assertIn("traces: ", title)
 
+    def rest(self):
+        """Waits until the page has drawn twice, so that observers of sizes have been called."""
+        self.browser.post(self.browser.session + "/execute/async", {
+            "script": "const done = arguments[0];"
+                      "requestAnimationFrame(() => requestAnimationFrame(() => done()));",
+            "args": []})
+
     def view_box(self):
         return [float(x) for x in self.browser.run(
             "return document.querySelector('#graph svg').getAttribute('viewBox')").split()]
@@ -197,6 +204,11 @@ class Page(unittest.TestCase):
         self.browser.run(press, "in")
         near = self.view_box()
         self.assertAlmostEqual(near[2], start[2] / 1.4, places=3)
+        self.browser.run("document.getElementById('graph').style.width = '70%'")
+        self.rest()
+        self.assertEqual(self.view_box(), near, "what was zoomed stays when the page changes")
+        self.browser.run("document.getElementById('graph').style.width = ''")
+        self.rest()
         self.browser.run(
             "const s = document.getElementById('graph'), b = s.getBoundingClientRect();"
             "s.setPointerCapture = () => {};"

@@ -122,6 +122,7 @@ footer { color: var(--soft); font-size: 13px; max-width: 1180px; margin: 0 auto;
 
 constexpr std::string_view kScript = R"js(
 "use strict";
+const fits = [];
 for (const stage of document.querySelectorAll(".stage")) {
   const svg = stage.querySelector("svg");
   const whole = svg.viewBox.baseVal;
@@ -134,17 +135,22 @@ for (const stage of document.querySelectorAll(".stage")) {
     svg.style.height = height + "px";
     return [home[0] - (wide - home[2]) / 2, home[1], wide, height / scale];
   };
-  let view = home.slice();
+  // Whoever has moved or zoomed keeps what is seen when the stage changes its size.
+  let view = home.slice(), touched = false;
   const apply = () => svg.setAttribute("viewBox", view.join(" "));
   const zoom = (factor, fx, fy) => {
     const width = Math.min(Math.max(view[2] * factor, home[2] / 60), home[2] * 12);
     const scale = width / view[2];
+    touched = true;
     view = [view[0] + view[2] * (1 - scale) * fx, view[1] + view[3] * (1 - scale) * fy,
             width, view[3] * scale];
     apply();
   };
-  const show = () => { if (stage.clientWidth > 0) { view = start(); apply(); } };
-  new ResizeObserver(show).observe(stage);
+  const fit = () => {
+    if (stage.clientWidth > 0 && !touched) { view = start(); apply(); }
+  };
+  fits.push(fit);
+  new ResizeObserver(fit).observe(stage);
   stage.addEventListener("wheel", (e) => {
     if (!e.ctrlKey && !e.metaKey) return;
     e.preventDefault();
@@ -161,6 +167,7 @@ for (const stage of document.querySelectorAll(".stage")) {
   stage.addEventListener("pointermove", (e) => {
     if (!last) return;
     const scale = 1 / svg.getScreenCTM().a;
+    touched = true;
     view[0] -= (e.clientX - last[0]) * scale;
     view[1] -= (e.clientY - last[1]) * scale;
     last = [e.clientX, e.clientY];
@@ -173,7 +180,11 @@ for (const stage of document.querySelectorAll(".stage")) {
     button.addEventListener("click", () => {
       if (button.value === "in") zoom(1 / 1.4, .5, .5);
       else if (button.value === "out") zoom(1.4, .5, .5);
-      else { view = button.value === "all" ? home.slice() : start(); apply(); }
+      else {
+        touched = button.value === "all";
+        view = touched ? home.slice() : start();
+        apply();
+      }
     });
 }
 const tabs = Array.from(document.querySelectorAll(".tabs button"));
@@ -184,6 +195,7 @@ const open = (name) => {
     b.setAttribute("aria-selected", chosen);
     document.getElementById("tab-" + b.dataset.tab).hidden = !chosen;
   }
+  for (const fit of fits) fit();
 };
 for (const b of tabs) b.addEventListener("click", () => {
   open(b.dataset.tab);
