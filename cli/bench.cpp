@@ -150,6 +150,11 @@ class Bench {
     return request_.repeat > 0 ? kWarmUps + request_.repeat : 1;
   }
 
+  // None when only the first gradient is asked for: finding them takes as long as that.
+  std::vector<ProductShape> timed_products(const Graph& program) const {
+    return request_.repeat > 0 ? products_of(program) : std::vector<ProductShape>{};
+  }
+
   // The least CPU time of a step, all threads together, and when the first run was done.
   void note(std::int64_t run, double begin) {
     if (run == 0) first_s_ = seconds_since(kLoaded);
@@ -232,7 +237,7 @@ class Bench {
     window_ = learner_->last_program()->steps;
     std::vector<ProductShape> products;
     for (const auto& [program, times] : programs)
-      for (ProductShape p : products_of(program->graph)) {
+      for (ProductShape p : timed_products(program->graph)) {
         p.times *= times;
         products.push_back(p);
       }
@@ -274,7 +279,7 @@ class Bench {
     }
     window_ = 1;
     nlohmann::ordered_json j =
-        report(seconds, allocations, products_of(handle.graph()), 1);
+        report(seconds, allocations, timed_products(handle.graph()), 1);
     if (!latency.empty())
       j["latency_us"] = {{"p50", percentile(latency, 0.5) * 1e6},
                          {"p99", percentile(latency, 0.99) * 1e6},
@@ -298,7 +303,7 @@ class Bench {
     }
     window_ = request_.steps;
     const StepProgram* last = learner_->last_program();
-    return report(seconds, allocations, products_of(last->graph),
+    return report(seconds, allocations, timed_products(last->graph),
                   static_cast<double>(last->steps));
   }
 

@@ -37,17 +37,24 @@ Attrs::Attrs(std::initializer_list<Entry> entries) {
   for (const Entry& e : entries) set(e.first, e.second);
 }
 
+const std::vector<Attrs::Entry>& Attrs::entries() const {
+  static const std::vector<Entry> none;
+  return entries_ ? *entries_ : none;
+}
+
 const Attr* Attrs::find(std::string_view name) const {
-  const auto it = lower_bound(entries_, name);
-  return it != entries_.end() && it->first == name ? &it->second : nullptr;
+  const auto it = lower_bound(entries(), name);
+  return it != entries().end() && it->first == name ? &it->second : nullptr;
 }
 
 void Attrs::set(std::string name, Attr value) {
-  const auto it = lower_bound(entries_, name);
-  if (it != entries_.end() && it->first == name) {
+  if (entries_.use_count() != 1)
+    entries_ = std::make_shared<std::vector<Entry>>(entries());
+  const auto it = lower_bound(*entries_, name);
+  if (it != entries_->end() && it->first == name) {
     it->second = std::move(value);
   } else {
-    entries_.insert(it, {std::move(name), std::move(value)});
+    entries_->insert(it, {std::move(name), std::move(value)});
   }
 }
 
@@ -93,8 +100,9 @@ bool same_attr(const Attr& a, const Attr& b) {
 }
 
 bool operator==(const Attrs& a, const Attrs& b) {
-  return std::equal(a.entries_.begin(), a.entries_.end(), b.entries_.begin(),
-                    b.entries_.end(), [](const auto& x, const auto& y) {
+  return a.entries_ == b.entries_ ||
+         std::equal(a.entries().begin(), a.entries().end(), b.entries().begin(),
+                    b.entries().end(), [](const auto& x, const auto& y) {
                       return x.first == y.first && same_attr(x.second, y.second);
                     });
 }

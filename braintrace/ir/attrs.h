@@ -57,8 +57,8 @@ class Attrs {
   const Array& array(std::string_view name) const;
   const IndexList& indices(std::string_view name) const;
 
-  const std::vector<Entry>& entries() const { return entries_; }
-  bool empty() const { return entries_.empty(); }
+  const std::vector<Entry>& entries() const;
+  bool empty() const { return entries_ == nullptr; }
 
   // Sub-graphs compare by structure, doubles and arrays by bits (all NaNs equal).
   friend bool operator==(const Attrs& a, const Attrs& b);
@@ -66,7 +66,9 @@ class Attrs {
  private:
   template <class T>
   const T& get(std::string_view name) const;
-  std::vector<Entry> entries_;  // sorted by name
+  // Sorted by name; null: none. Copies share them until one is set: every pass copies
+  // nearly all nodes as they are.
+  std::shared_ptr<std::vector<Entry>> entries_;
 };
 
 bool same_attr(const Attr& a, const Attr& b);

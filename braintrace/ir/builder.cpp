@@ -19,21 +19,23 @@ std::uint64_t next_age() {
   return ++counter;
 }
 
-// Renumbers so that inputs come first and ids follow definition order (I2).
-GraphParts renumbered(const GraphParts& p) {
+// Renumbers so that inputs come first and ids follow definition order (I2). Types stay
+// with p: values of a closed builder still tell theirs.
+GraphParts renumbered(GraphParts&& p) {
   GraphParts q;
   std::vector<ValueId> to(p.types.size());
+  q.types.reserve(p.types.size());
+  q.nodes.reserve(p.nodes.size());
   auto define = [&](ValueId old) {
     to[old.index] = {static_cast<std::uint32_t>(q.types.size())};
     q.types.push_back(p.types[old.index]);
     return to[old.index];
   };
   for (ValueId v : p.inputs) q.inputs.push_back(define(v));
-  for (const Node& n : p.nodes) {
-    Node m = n;
-    for (ValueId& v : m.inputs) v = to[v.index];
-    for (ValueId& v : m.outputs) v = define(v);
-    q.nodes.push_back(std::move(m));
+  for (Node& n : p.nodes) {
+    for (ValueId& v : n.inputs) v = to[v.index];
+    for (ValueId& v : n.outputs) v = define(v);
+    q.nodes.push_back(std::move(n));
   }
   for (ValueId v : p.outputs) q.outputs.push_back(to[v.index]);
   return q;
@@ -92,8 +94,25 @@ std::vector<Value> Builder::record(const OpDef& op, std::span<const Value> input
     n.inputs.push_back(resolve(v));
     types.push_back(type(n.inputs.back()));
   }
+  const std::vector<Type> outputs = infer_types(op, types, n.attrs);
+  return add(std::move(n), outputs);
+}
+
+std::vector<Value> Builder::copy(const Graph& from, const Node& node,
+                                 std::span<const Value> inputs, Attrs attrs) {
+  BT_INVARIANT(open_ && inputs.size() == node.inputs.size());
+  Node n{.op = node.op, .attrs = std::move(attrs), .loc = node.loc};
+  n.inputs.reserve(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    n.inputs.push_back(resolve(inputs[i]));
+    BT_INVARIANT(type(n.inputs.back()) == from.type(node.inputs[i]));
+  }
+  return add(std::move(n), from.types_of(node.outputs));
+}
+
+std::vector<Value> Builder::add(Node n, const std::vector<Type>& outputs) {
   std::vector<Value> out;
-  for (const Type& t : infer_types(op, types, n.attrs)) {
+  for (const Type& t : outputs) {
     n.outputs.push_back(define(t));
     producers_.back() = static_cast<std::int64_t>(parts_.nodes.size());
     out.push_back({shared_from_this(), n.outputs.back()});
@@ -113,7 +132,8 @@ Graph Builder::finish(std::span<const Value> outputs) {
   open_ = false;
   parts_.inputs.insert(parts_.inputs.end(), captured_inputs_.begin(),
                        captured_inputs_.end());
-  Graph g(renumbered(parts_));
+  Graph g(renumbered(std::move(parts_)));
+  producers_.assign(producers_.size(), -1);
 #ifdef BRAINTRACE_VERIFY
   verify(g);
 #endif

@@ -23,6 +23,10 @@ class Builder : public std::enable_shared_from_this<Builder> {
   // an outer open builder (captured). UserError when the op refuses them.
   std::vector<Value> record(const OpDef& op, std::span<const Value> inputs, Attrs attrs,
                             SourceLoc loc = {});
+  // A node of another graph, with attributes that change no type. Needs: inputs of the
+  // types they have there.
+  std::vector<Value> copy(const Graph& from, const Node& node,
+                          std::span<const Value> inputs, Attrs attrs);
 
   // Closes the builder: outputs may be concrete or captured as in record().
   // Inputs of the Graph: declared ones, then one per captured value, in capture order.
@@ -32,7 +36,8 @@ class Builder : public std::enable_shared_from_this<Builder> {
   std::span<const Value> captured() const { return captured_; }
 
   const Type& type(ValueId v) const { return parts_.types.at(v.index); }
-  // The node that defines v, null for inputs. Valid until the next node is recorded.
+  // The node that defines v, null for inputs and once the builder is closed. Valid until
+  // the next node is recorded.
   const Node* producer(ValueId v) const;
   bool is_open() const { return open_; }
   std::uint64_t age() const { return age_; }  // later = deeper
@@ -40,6 +45,7 @@ class Builder : public std::enable_shared_from_this<Builder> {
  private:
   Builder();
   ValueId define(const Type& type);
+  std::vector<Value> add(Node n, const std::vector<Type>& outputs);
   ValueId resolve(const Value& v);  // id in this builder
 
   GraphParts parts_;
