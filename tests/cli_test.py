@@ -191,6 +191,12 @@ class Refusals(Cli):
                                           "--steps", "20", "--window", "5", "--repeat", "3",
                                           "--json"))
             self.assertEqual(made["allocations_per_step"], 0, size)
+        for model in ("gru", "lif", "lstm"):  # traces that programs move in place
+            for rule in ("pp_prop", "eprop", "uoro", "three_factor"):
+                made = json.loads(self.output("bench", "--model", model, "--n-rec", "12",
+                                              "--batch", "2", "--steps", "20", "--window", "5",
+                                              "--algorithm", rule, "--repeat", "3", "--json"))
+                self.assertEqual(made["allocations_per_step"], 0, (model, rule))
 
     def test_bench_reads_a_file_and_names_defaults(self):
         with tempfile.TemporaryDirectory() as folder:

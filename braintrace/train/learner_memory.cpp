@@ -93,6 +93,9 @@ void Learner::Impl::commit_traces(Executable& e) {
   const auto outputs =
       std::span(e.outputs).subspan(p.first_trace_out(), p.num_traces_out);
   std::swap_ranges(outputs.begin(), outputs.end(), traces.begin());
+  // What was moved in place has one holder again; the places keep their room for shapes.
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].raw() == traces[i].raw()) outputs[i] = nothing;
   if (p.num_traces > 0) return;
   for (std::size_t i = 0; i < std::min(spare.size(), outputs.size()); ++i)
     if (!outputs[i].is_contiguous()) std::swap(spare[i], outputs[i]);
