@@ -7,25 +7,6 @@
 #include "braintrace/train/room_impl.h"
 
 namespace braintrace {
-namespace {
-
-// f(element of a, element of b) in the elements' own type.
-template <class F>
-void update(Array& a, const Array& b, F f) {
-  BT_INVARIANT(is_float(a.dtype()) && a.dtype() == b.dtype() && a.shape() == b.shape());
-  if (!a.is_contiguous()) a = a.contiguous();
-  if (!b.is_contiguous()) return update(a, b.contiguous(), f);
-  const auto each = [&]<class T>(T) {
-    T* to = a.mutable_data<T>();
-    const T* from = b.data<T>();
-    for (std::int64_t i = 0, n = a.size(); i < n; ++i) to[i] = f(to[i], from[i]);
-  };
-  if (a.dtype() == DType::f64) return each(double{});
-  each(float{});
-}
-
-}  // namespace
-
 std::int64_t common_length(const std::vector<Array>& sequences, std::string_view caller) {
   BT_REQUIRE(!sequences.empty(),
              fmt::format("{}: at least one sequence is needed", caller));
@@ -260,12 +241,9 @@ void GradDriver::note_results(std::int64_t t, std::int64_t count) {
 // The first gradients of a run change places with what the result has: nothing is copied,
 // and the program finds room for the next ones.
 void GradDriver::add_gradients(GradResult& result) {
+  if (added_) return learner_.passes().add(result.grads, program_->gradients());
   for (auto& [leaf, g] : program_->gradients()) {
     Array& sum = result.grads[leaf];
-    if (added_) {
-      update(sum, g, [](auto a, auto b) { return a + b; });
-      continue;
-    }
     const bool keeps = has_room(sum, g);
     std::swap(sum, g);
     if (!keeps) g = Array();
@@ -301,9 +279,7 @@ double GradDriver::denominator() const {
 
 void GradDriver::finish(GradResult& result) {
   const double denom = denominator();
-  if (denom != 1)
-    for (auto& [leaf, g] : result.grads)
-      update(g, g, [&](auto a, auto) { return a / static_cast<decltype(a)>(denom); });
+  if (denom != 1) learner_.passes().divide(result.grads, denom);
   const DType dtype = learner_.rule->scalar_dtype();
   const auto put = [&](Array& a, std::int64_t i, double v) {
     if (dtype == DType::f64)

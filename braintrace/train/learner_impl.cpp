@@ -170,6 +170,12 @@ const std::shared_ptr<ThreadPool>& Learner::Impl::threads() {
   return pool;
 }
 
+GradientPasses& Learner::Impl::passes() {
+  if (!gradient_passes)
+    gradient_passes.emplace(options.executor == ExecutorKind::plan ? threads() : nullptr);
+  return *gradient_passes;
+}
+
 std::shared_ptr<Executable> Learner::Impl::cached(
     std::uint64_t key, const std::function<StepProgram()>& make) {
   std::shared_ptr<Executable>& e = programs[key];
@@ -382,22 +388,6 @@ void Learner::Impl::require_finite(Executable& e, std::string_view caller) const
     for (double v : g.to_doubles())
       BT_REQUIRE_KIND(std::isfinite(v), ErrorKind::runtime,
                       fmt::format("{}: the gradient of {} holds {}", caller, leaf, v));
-}
-
-// New values in, old arrays back to the program: it writes into them next time.
-void Learner::Impl::commit(Executable& e) {
-  const StepProgram& p = e.program();
-  for (std::size_t k = 0; k < p.leaves.size(); ++k) {
-    const ProgramLeaf& leaf = p.leaves[k];
-    if (!leaf.exit) continue;
-    Array& old = e.own[p.num_args + k];
-    old = leaf.state->stored(leaf.leaf);
-    leaf.state->store(leaf.leaf, e.outputs[*leaf.exit]);
-    std::swap(e.outputs[*leaf.exit], old);
-  }
-  commit_traces(e);
-  calls += p.calls;
-  trace_steps += p.steps;
 }
 
 }  // namespace braintrace

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "braintrace/train/gradient_passes.h"
 #include "braintrace/train/learner.h"
 
 namespace braintrace {
@@ -32,6 +33,8 @@ struct Learner::Impl {
   std::map<std::string, Array> rule_inputs;
   std::shared_ptr<ThreadPool> pool;  // of all programs, once there is one
   const std::shared_ptr<ThreadPool>& threads();
+  std::optional<GradientPasses> gradient_passes;
+  GradientPasses& passes();  // on those threads; made when first asked for
   std::map<std::uint64_t, std::shared_ptr<Executable>> programs;  // by structural hash
   // All of those. A handle may hold others, from before the learner changed.
   std::set<const Executable*> known;

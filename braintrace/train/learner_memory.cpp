@@ -86,6 +86,22 @@ void Learner::Impl::lend_room(Executable& e) {
       std::swap(spare[i], e.outputs[first + i]);
 }
 
+// New values in, old arrays back to the program: it writes into them next time.
+void Learner::Impl::commit(Executable& e) {
+  const StepProgram& p = e.program();
+  for (std::size_t k = 0; k < p.leaves.size(); ++k) {
+    const ProgramLeaf& leaf = p.leaves[k];
+    if (!leaf.exit) continue;
+    Array& old = e.own[p.num_args + k];
+    old = leaf.state->stored(leaf.leaf);
+    leaf.state->store(leaf.leaf, e.outputs[*leaf.exit]);
+    std::swap(e.outputs[*leaf.exit], old);
+  }
+  commit_traces(e);
+  calls += p.calls;
+  trace_steps += p.steps;
+}
+
 void Learner::Impl::commit_traces(Executable& e) {
   const StepProgram& p = e.program();
   if (p.num_traces_out == 0) return end_history();
