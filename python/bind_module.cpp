@@ -138,7 +138,11 @@ void def_class(py::module_& m) {
   py::object update = py::cpp_function(&update_layer, py::name("update"),
                                        py::is_method(c), py::doc("One step."));
   c.attr("update") = update;
-  c.def("__getattr__", &find_attribute)
+  c.def(
+       "init_state", [](const py::object&, const py::args&, const py::kwargs&) {},
+       "Makes states that __init__ does not make; called once, before a model is used. "
+       "batch_size is None: init_all_states adds the axis of a batch to every state.")
+      .def("__getattr__", &find_attribute)
       .def("__call__", [](const py::object& self, const py::args& a,
                           const py::kwargs& k) { return self.attr("update")(*a, **k); })
       .def_property_readonly("training", &is_training)

@@ -75,9 +75,22 @@ std::shared_ptr<HiddenState> make_hidden(const py::object& size, const py::objec
   return started(std::make_shared<HiddenState>(s.size, s.init), s.dtype);
 }
 
-std::shared_ptr<HiddenGroupState> make_group(const Size& size, std::int64_t num_state,
+// By size and number of states, or by the first value, whose last axis is that of states.
+std::shared_ptr<HiddenGroupState> make_group(const py::object& size,
+                                             const std::optional<std::int64_t>& num_state,
                                              const py::object& init) {
-  return std::make_shared<HiddenGroupState>(size, num_state, to_initializer(init));
+  if (num_state)
+    return std::make_shared<HiddenGroupState>(to_shape(size), *num_state,
+                                              to_initializer(init));
+  BT_REQUIRE_KIND(!is_size(size), ErrorKind::type,
+                  "HiddenGroupState: a size needs num_state, the number of states");
+  const Start s = start_of(size, py::none(), 0);
+  BT_REQUIRE(!s.size.empty(),
+             "HiddenGroupState: the first value needs a last axis, one entry per state, "
+             "got a scalar");
+  return started(std::make_shared<HiddenGroupState>(
+                     Shape(s.size.begin(), s.size.end() - 1), s.size.back(), s.init),
+                 s.dtype);
 }
 
 std::shared_ptr<HiddenTreeState> make_tree(const Size& size,
@@ -150,7 +163,7 @@ void def_hidden(py::module_& m) {
       m, "HiddenGroupState",
       "Several states of one shape on the last axis.\n\n"
       ">>> bt.HiddenGroupState(4, 2).num_state\n2")
-      .def(py::init(&make_group), "size"_a, "num_state"_a, "init"_a = 0.0)
+      .def(py::init(&make_group), "size"_a, "num_state"_a = py::none(), "init"_a = 0.0)
       .def("get_value", py::overload_cast<std::int64_t>(&HiddenGroupState::get), "i"_a)
       .def(
           "set_value",

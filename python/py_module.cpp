@@ -95,15 +95,45 @@ std::shared_ptr<Module> container_of(py::handle h, ModelWalk& walk) {
   return c->members().empty() ? nullptr : c;
 }
 
-bool overrides_update(py::handle h) {
-  const py::object own = py::type::of(h).attr("update");
-  const py::object base = py::type::of<ModuleRef>().attr("update");
+bool overrides(py::handle h, const char* method) {
+  const py::object own = py::type::of(h).attr(method);
+  const py::object base = py::type::of<ModuleRef>().attr(method);
   return !own.is(base);
+}
+
+bool takes_batch_size(const py::object& method) {
+  const py::object inspect = py::module_::import("inspect");
+  const py::object any_keyword = inspect.attr("Parameter").attr("VAR_KEYWORD");
+  const py::dict named(inspect.attr("signature")(method).attr("parameters"));
+  for (const auto& [name, parameter] : named)
+    if (name.equal(py::str("batch_size")) ||
+        py::object(parameter.attr("kind")).equal(any_keyword))
+      return true;
+  return false;
+}
+
+// States that a class makes in `init_state` instead of `__init__`: once, and without a
+// batch, whose axis init_all_states adds to every state.
+void make_states(py::handle h) {
+  auto& ref = h.cast<ModuleRef&>();
+  if (ref.has_made_states || !overrides(h, "init_state")) return;
+  ref.has_made_states = true;  // init_state may look at the model
+  try {
+    const py::object method = h.attr("init_state");
+    if (takes_batch_size(method))
+      method(py::arg("batch_size") = py::none());
+    else
+      method();
+  } catch (...) {
+    ref.has_made_states = false;
+    throw;
+  }
 }
 
 std::shared_ptr<Module> make_module(py::handle h, ModelWalk& walk) {
   const auto& ref = h.cast<const ModuleRef&>();
-  if (ref.layer && !overrides_update(h)) return ref.layer;
+  if (ref.layer && !overrides(h, "update")) return ref.layer;
+  make_states(h);
   return std::make_shared<PyModule>(py::reinterpret_borrow<py::object>(h), ref.layer,
                                     walk);
 }

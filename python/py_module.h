@@ -16,6 +16,7 @@ namespace braintrace::python {
 struct ModuleRef {
   std::shared_ptr<Module> layer = {};
   bool training = true;
+  bool has_made_states = false;  // by init_state
 };
 
 struct ModelWalk;
