@@ -7,6 +7,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "model_source.h"
+#include "option_use.h"
 #include "output.h"
 #include "run_file.h"
 #include "task_defaults.h"
@@ -253,6 +254,7 @@ Command add_compare(CLI::App& app) {
   c->add_flag("--json", r->json, "one JSON object instead of text");
   return {c, [r, c] {
             suit_task(r->run, *c);
+            require_arguments_used(*c, r->algorithms);
             compare(*r);
           }};
 }

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "model_source.h"
+#include "option_use.h"
 #include "output.h"
 #include "run_file.h"
 #include <fmt/format.h>
@@ -41,13 +42,18 @@ struct Source {
   TaskLoss loss = TaskLoss::mse;
   StateDict weights;  // empty: as initialised
   std::optional<std::int64_t> batch = {};
+  std::vector<std::string> set = {};  // what the saved run was compiled with
 };
 
 Source from_checkpoint(const ExportRequest& r) {
   const BuiltRun b = load_run(r.checkpoint, 0);
-  return {nn::build_model(b.model_text), b.run->learner().algorithm(),
-          zeros({b.run->task().shape().features}), b.run->task().loss(),
-          b.run->checkpoint().weights};
+  return {nn::build_model(b.model_text),
+          b.run->learner().algorithm(),
+          zeros({b.run->task().shape().features}),
+          b.run->task().loss(),
+          b.run->checkpoint().weights,
+          {},
+          b.request.set};
 }
 
 Source from_options(const ExportRequest& r) {
@@ -68,6 +74,7 @@ Source from_options(const ExportRequest& r) {
 std::string header_of(Source& s, const ExportRequest& r) {
   LearnerOptions options{
       .batch_size = s.batch, .seed = r.rule.seed, .dtype = dtype_from_string(r.dtype)};
+  set_options(s.set, options.learning, options.graph);
   set_options(r.rule.set, options.learning, options.graph);
   Learner learner(*s.model, s.algorithm, {s.input}, options);
   load_state_dict(*s.model, s.weights);
@@ -154,7 +161,15 @@ Command add_export(CLI::App& app) {
               "one JSON object: what was written, or the header itself without --out");
   c->add_option("--out", r->out, "write to this file instead of the terminal")
       ->check(file_name());
-  return {c, [r] { export_to_file(*r); }};
+  return {c, [r, c] {
+            if (r->checkpoint.empty())
+              require_arguments_used(*c, {r->rule.algorithm});
+            else
+              require_only(*c, "--checkpoint",
+                           {"--optimizer", "--lr", "--dtype", "--set", "--name", "--c99",
+                            "--json", "--out"});
+            export_to_file(*r);
+          }};
 }
 
 }  // namespace braintrace::cli

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "model_source.h"
+#include "option_use.h"
 #include "output.h"
 #include "run_request.h"
 #include "task_defaults.h"
@@ -285,7 +286,10 @@ Command add_plan(CLI::App& app) {
   add_decay_options(*c, r->rule);
   c->add_option("--set", r->rule.set, "a compile option, name=value (repeatable)");
   c->add_flag("--json", r->json, "one JSON object instead of text");
-  return {c, [r, c] { plan(*r, *c); }};
+  return {c, [r, c] {
+            require_arguments_used(*c, {r->rule.algorithm});
+            plan(*r, *c);
+          }};
 }
 
 }  // namespace braintrace::cli

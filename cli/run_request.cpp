@@ -293,10 +293,12 @@ bool takes_decay(std::string_view name) {
          name == "hybrid";
 }
 
+bool takes_kappa(std::string_view name) { return name == "eprop" || name == "e_prop"; }
+
 Algorithm algorithm_named(const std::string& name, const RunRequest& r) {
   AlgorithmArgs args;
   if (takes_decay(name)) args.decay_or_rank = r.decay;
-  if (name == "eprop" || name == "e_prop") args.kappa_filter_decay = r.kappa;
+  if (takes_kappa(name)) args.kappa_filter_decay = r.kappa;
   if (name == "snap") args.n = r.snap_n;
   return algorithm_by_name(name, args);
 }

@@ -66,6 +66,7 @@ std::vector<std::string> optimizer_names();
 void require_alone(const Algorithm& a);
 // A rule by name with the arguments it takes from the request.
 bool takes_decay(std::string_view algorithm);
+bool takes_kappa(std::string_view algorithm);
 Algorithm algorithm_named(const std::string& name, const RunRequest& r);
 // The same, and "auto": the best rule whose traces fit the budget.
 Algorithm algorithm_of(const RunRequest& r, Module& model, const Task& task);

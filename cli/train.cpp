@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "interrupt.h"
+#include "option_use.h"
 #include "output.h"
 #include "report.h"
 #include "run_file.h"
@@ -303,6 +304,7 @@ Command add_train(CLI::App& app) {
   c->add_flag("--quiet", r->quiet, "print nothing but errors");
   return {c, [r, c] {
             suit_task(r->run, *c);
+            if (r->resume.empty()) require_arguments_used(*c, {r->run.algorithm});
             train(*r, *c);
           }};
 }

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "model_source.h"
+#include "option_use.h"
 #include "output.h"
 #include "run_file.h"
 #include "task_defaults.h"
@@ -106,6 +107,10 @@ Command add_verify(CLI::App& app) {
   c->add_flag("--json", r->json, "one JSON object instead of text");
   return {c, [r, c] {
             suit_task(r->run, *c);
+            if (r->checkpoint.empty())
+              require_arguments_used(*c, {r->run.algorithm});
+            else
+              require_only(*c, "--checkpoint", {"--window", "--tolerance", "--json"});
             verify(*r);
           }};
 }

@@ -92,6 +92,18 @@ int main(void) {
 """)
         self.assertEqual(text, "1 2\n")
 
+    def test_a_saved_run_keeps_its_options_and_takes_no_others(self):
+        kept = self.file("run.safetensors")
+        self.output("train", *SMALL, "--epochs", "1", "--set", "newest=trace", "--checkpoint", kept,
+                    "--quiet")
+        text = self.output("export", "--checkpoint", kept)
+        self.assertEqual(text, self.output("export", "--checkpoint", kept, "--set", "newest=trace"))
+        self.assertNotEqual(text,
+                            self.output("export", "--checkpoint", kept, "--set", "newest=exact"))
+        for command in ("export", "verify"):
+            self.refuses(2, f"{command}: --hidden is a part of the run that --checkpoint names and "
+                         "cannot be given again", command, "--checkpoint", kept, "--hidden", "4")
+
     def test_refusals(self):
         self.refuses(2, "ThreeFactor needs a modulator", "export", "--algorithm", "three_factor")
         self.refuses(2, "DNI needs a predictor", "export", "--algorithm", "dni")

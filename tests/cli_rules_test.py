@@ -46,6 +46,18 @@ class Plan(Case):
                      "--memory", "10")
         self.refuses(2, "parse_bytes", "plan", "--algorithm", "auto", "--memory", "lots")
 
+    def test_arguments_that_no_rule_takes_are_refused(self):
+        self.refuses(2, "--memory is an argument of auto; it does nothing for all", "plan",
+                     "--memory", "1MB")
+        self.refuses(2, "--decay is an argument of pp_prop, hybrid and auto; it does nothing for "
+                     "d_rtrl", "train", "--algorithm", "d_rtrl", "--decay", "0.5")
+        self.refuses(2, "--kappa is an argument of eprop", "verify", "--kappa", "0.5")
+        self.refuses(2, "--snap-n is an argument of snap; it does nothing for d_rtrl, eprop",
+                     "compare", "--algorithms", "d_rtrl,eprop", "--snap-n", "3")
+        self.refuses(2, "--kappa is an argument of eprop", "export", "--kappa", "0.5")
+        self.output("plan", "--algorithm", "pp_prop", "--decay", "0.5", "--hidden", "4")
+        self.output("plan", "--kappa", "0.5", "--snap-n", "3", "--hidden", "4")
+
     def test_nothing_is_allocated_for_a_plan(self):
         made = self.result("plan", "--model", "lif", "--hidden", "2000", "--batch", "1000",
                            "--algorithm", "d_rtrl")
