@@ -181,7 +181,8 @@ void apply(const Lion& r, const Update<T>& u) {
   u.for_parts([&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       const T mixed = b1 * m[i] + (1 - b1) * u.g[i];
-      const T direction = static_cast<T>((mixed > 0) - (mixed < 0));
+      const T direction =
+          std::isnan(mixed) ? mixed : static_cast<T>((mixed > 0) - (mixed < 0));
       m[i] = b2 * m[i] + (1 - b2) * u.g[i];
       u.w[i] -= lr * (direction + wd * u.w[i]);
     }

@@ -79,6 +79,19 @@ TEST_CASE("Lion steps by the sign of the mixed gradient") {
   CHECK(step_from(opt, 1, -4) == doctest::Approx(1 - 0.1 * (-1 + 0.5)));
 }
 
+TEST_CASE("a gradient that is no number shows in the weights of every rule") {
+  const double nan = std::nan("");
+  const std::vector<UpdateRule> rules = {
+      SGD{}, Adam{}, Adam{.amsgrad = true}, AdamW{}, RMSprop{.centered = true}, Lion{}};
+  for (const UpdateRule& rule : rules)
+    for (const std::optional<double> limit : {std::optional<double>(), {1.0}}) {
+      Optimizer plain(rule), norm(rule, {.clip_norm = limit}),
+          value(rule, {.clip_value = limit});
+      for (Optimizer* o : {&plain, &norm, &value})
+        CHECK(std::isnan(step_from(*o, 1, nan)));
+    }
+}
+
 TEST_CASE("RMSprop centres and keeps momentum") {
   Optimizer opt(
       RMSprop{.lr = 1, .alpha = 0.5, .eps = 0, .momentum = 0.5, .centered = true});
