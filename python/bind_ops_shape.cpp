@@ -128,6 +128,9 @@ void def_products(py::module_& m) {
   m.def("dot", &dot, py::arg("a"), py::arg("b"),
         "Plain product, without a trace; see matmul for the trainable one.\n\n"
         ">>> float(bt.dot([1.0, 2.0], [3.0, 4.0]))\n11.0");
+  m.def("stacked_dot", &stacked_dot, py::arg("a"), py::arg("b"),
+        "Plain product as NumPy's @: axes before the last two are stacks of matrices.\n\n"
+        ">>> bt.stacked_dot(bt.ones((5, 2, 3)), bt.ones((5, 3, 4))).shape\n(5, 2, 4)");
   m.def(
       "dot_general",
       [](Arg a, Arg b, const Size& la, const Size& rb, const Size& lb, const Size& bb) {

@@ -44,7 +44,7 @@ void def_operators(py::class_<Value>& c) {
                                                              {"mul", mul},
                                                              {"truediv", div},
                                                              {"pow", pow},
-                                                             {"matmul", dot},
+                                                             {"matmul", stacked_dot},
                                                              {"floordiv", floor_divide},
                                                              {"mod", remainder},
                                                              {"and", logical_and},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sum of products over paired axes, with paired batch axes: y[batch, free lhs, free rhs].
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -251,6 +252,24 @@ Value dot(Arg a, Arg b) {
              fmt::format("dot: {} and {} do not chain", to_string(a.value.shape()),
                          to_string(b.value.shape())));
   return dot_general(a, b, {{l - 1}, {rhs}});
+}
+
+Value stacked_dot(Arg a, Arg b) {
+  const Shape& l = a.value.shape();
+  const Shape& r = b.value.shape();
+  if (l.size() < 2 || r.size() <= 2) return dot(a, b);
+  const Shape left(l.end() - 2, l.end()), right(r.end() - 2, r.end());
+  const auto stack =
+      broadcast_shapes(Shape(l.begin(), l.end() - 2), Shape(r.begin(), r.end() - 2));
+  BT_REQUIRE(
+      stack && left[1] == right[0],
+      fmt::format("stacked_dot: {} and {} do not chain", to_string(l), to_string(r)));
+  Ints batch(stack->size());
+  std::iota(batch.begin(), batch.end(), 0);
+  const auto n = static_cast<std::int64_t>(batch.size());
+  return dot_general(Arg(broadcast_to(a, joined({*stack, left})), a.loc),
+                     Arg(broadcast_to(b, joined({*stack, right})), a.loc),
+                     {{n + 1}, {n}, batch, batch});
 }
 
 }  // namespace braintrace

@@ -80,5 +80,17 @@ TEST_CASE("dot follows numpy for every rank") {
   CHECK_THROWS_AS(dot(1.0, m), UserError);
 }
 
+TEST_CASE("stacked_dot multiplies stacks of matrices pair by pair") {
+  const Array a = array({2, 1, 2}, {1, 2, 3, 4}), b = array({2, 2, 1}, {1, 1, 10, 100});
+  CHECK(stacked_dot(a, b).array() == array({2, 1, 1}, {3, 430}));
+  CHECK(stacked_dot(array({1, 2}, {1, 2}), b).array() == array({2, 1, 1}, {3, 210}));
+  CHECK(stacked_dot(array({2}, {1, 2}), b).array() == array({2, 1}, {3, 210}));
+  CHECK(stacked_dot(a, array({2}, {1, 1})).array() == array({2, 1}, {3, 7}));
+  CHECK(stacked_dot(zeros({5, 1, 2, 3}), zeros({4, 3, 6})).shape() == Shape{5, 4, 2, 6});
+  CHECK_THROWS_WITH_AS(stacked_dot(zeros({2, 1, 2}), zeros({3, 2, 1})),
+                       doctest::Contains("stacked_dot: [2,1,2] and [3,2,1] do not chain"),
+                       UserError);
+}
+
 }  // namespace
 }  // namespace braintrace

@@ -114,6 +114,8 @@ struct DotDims {
 Value dot_general(Arg lhs, Arg rhs, const DotDims& dims);
 // Plain (untraced) product a[..., i] b[i, o]; rank-1 operands as numpy.
 Value dot(Arg a, Arg b);
+// The same as numpy's @: axes before the last two are stacks of matrices and broadcast.
+Value stacked_dot(Arg a, Arg b);
 
 // Cross-correlation. x [n, *spatial, c], kernel [*spatial, c/groups, o], y [n, *spatial,
 // o]. Empty geometry entries: stride 1, no padding, dilation 1.

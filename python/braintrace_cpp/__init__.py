@@ -6,7 +6,7 @@
 >>> bt.compile_etrace_graph(gru, bt.zeros(3)).hidden_groups[0].hidden_paths
 [('h',)]
 """
-from . import _core, _pickling, _tables, nn
+from . import _core, _numpy_protocol, _pickling, _tables, nn
 from ._core import *  # noqa: F401,F403
 from ._core import __version__, data, schedule, tasks
 from ._compile import *  # noqa: F401,F403

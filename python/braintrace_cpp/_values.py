@@ -4,22 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import numpy
-
 from . import _core
-
-
-def _array_ufunc(self, ufunc, method, *inputs, **options):
-    """numpy + Value and numpy.tanh(Value): our op of that name where there is one, so that it
-    can be traced; else numpy's own function on the numbers."""
-    own = getattr(_core, {"absolute": "abs"}.get(ufunc.__name__, ufunc.__name__), None)
-    if method == "__call__" and own is not None and not options:
-        return own(*inputs)
-    numbers = (numpy.asarray(x) if isinstance(x, _core.Value) else x for x in inputs)
-    return getattr(ufunc, method)(*numbers, **options)
-
-
-setattr(_core.Value, "__array_ufunc__", _array_ufunc)
 
 
 class ETraceConfig(_core._ETraceConfig):

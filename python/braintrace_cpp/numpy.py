@@ -5,6 +5,7 @@
 >>> jnp.mean((jnp.arange(3.0) - 1.0) ** 2).shape
 ()
 """
+import itertools
 import math
 
 from ._core import (
@@ -13,14 +14,13 @@ from ._core import (
     broadcast_to,
     clip,
     cos,
-    cumsum,
     divide,
     dot,
+    stacked_dot as matmul,  # plain; the trainable one is braintrace_cpp.matmul
     equal,
     exp,
     expand_dims,
     expm1,
-    flip,
     floor,
     full,
     greater,
@@ -46,7 +46,6 @@ from ._core import (
     power,
     prod,
     reshape,
-    roll,
     sign,
     sin,
     sqrt,
@@ -55,7 +54,6 @@ from ._core import (
     stack,
     subtract,
     sum,
-    take,
     tanh,
     transpose,
     where,
@@ -65,6 +63,10 @@ from ._core import (
 from ._core import abs as abs
 from ._core import argmax as _argmax
 from ._core import concatenate as _concatenate
+from ._core import cumsum as _cumsum
+from ._core import flip as _flip
+from ._core import roll as _roll
+from ._core import take as _take
 
 ndarray = Value
 pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
@@ -137,13 +139,99 @@ def argmax(x, axis=None):
     return _argmax(x, axis)
 
 
-def matmul(a, b):
-    """A plain product; the trainable one is braintrace_cpp.matmul.
+def cumsum(x, axis=None):
+    """Running sums; of all entries in their order without an axis.
 
-    >>> matmul(ones((2, 3)), ones((3, 4))).shape
+    >>> cumsum([[1, 2], [3, 4]]).tolist()
+    [1, 3, 6, 10]
+    """
+    return _cumsum(ravel(x), 0) if axis is None else _cumsum(x, axis)
+
+
+def flip(x, axis=None):
+    """Entries backwards, along every axis unless one is given.
+
+    >>> flip([[1, 2], [3, 4]]).tolist()
+    [[4, 3], [2, 1]]
+    """
+    x = Value(x)
+    return _flip(x, tuple(range(x.ndim)) if axis is None else axis)
+
+
+def roll(x, shift, axis=None):
+    """Entries moved on; all of them in their order without an axis.
+
+    >>> roll([[1, 2], [3, 4]], 1).tolist()
+    [[4, 1], [2, 3]]
+    """
+    if axis is None:
+        return reshape(_roll(ravel(x), shift, 0), Value(x).shape)
+    return _roll(x, shift, axis)
+
+
+def take(x, indices, axis=None):
+    """Entries by number; counted through all axes without an axis.
+
+    >>> take([[1, 2], [3, 4]], [0, 3]).tolist()
+    [1, 4]
+    """
+    return _take(ravel(x), indices, 0) if axis is None else _take(x, indices, axis)
+
+
+def ravel(x):
+    """All entries on one axis.
+
+    >>> ravel([[1, 2], [3, 4]]).tolist()
+    [1, 2, 3, 4]
+    """
+    return Value(x).reshape(-1)
+
+
+def swapaxes(x, axis1, axis2):
+    """Two axes exchanged.
+
+    >>> swapaxes(ones((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
+    """
+    x = Value(x)
+    order = list(range(x.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return transpose(x, order)
+
+
+def vstack(arrays):
+    """Joins rows; vectors are rows.
+
+    >>> vstack([ones(3), ones((2, 3))]).shape
+    (3, 3)
+    """
+    rows = (Value(a) for a in arrays)
+    return concatenate([a.reshape(1, -1) if a.ndim < 2 else a for a in rows])
+
+
+def hstack(arrays):
+    """Joins along the second axis, vectors along their only one.
+
+    >>> hstack([ones((2, 1)), ones((2, 3))]).shape
     (2, 4)
     """
-    return dot(a, b)
+    arrays = [Value(a) for a in arrays]
+    return concatenate(arrays, axis=0 if arrays[0].ndim < 2 else 1)
+
+
+def split(x, indices_or_sections, axis=0):
+    """Equal parts, or parts that end at the given places.
+
+    >>> [part.shape for part in split(ones((2, 6)), 3, axis=1)]
+    [(2, 2), (2, 2), (2, 2)]
+    """
+    import numpy
+
+    x = Value(x)
+    before = (slice(None),) * (axis % x.ndim)
+    places = numpy.split(numpy.arange(x.shape[axis]), indices_or_sections)
+    ends = [0, *itertools.accumulate(len(p) for p in places)]
+    return [x[(*before, slice(a, b))] for a, b in zip(ends, ends[1:])]
 
 
 def var(x, axis=None, keepdims=False):
