@@ -2,7 +2,9 @@
 // Learning rules and their coordinates.
 #include "convert.h"
 #include "named_option.h"
+#include "py_learner.h"
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braintrace/algo/algorithm_names.h"
 
@@ -67,7 +69,13 @@ AlgorithmArgs args_of(const char* who, const py::dict& given) {
       a.vjp_method =
           vjp_method_from_string(option_as<std::string>(who, name, a_name, value));
     else
-      throw UserError(ErrorKind::type, "no argument '" + name + "' of a learning rule");
+      throw UserError(
+          ErrorKind::type,
+          fmt::format("{}: no argument '{}'; learning rules have decay_or_rank, n, "
+                      "feedback, kappa_filter_decay, random_feedback_key, "
+                      "projection_key, projection_eps, snap_max_jacobian_elements, "
+                      "segments, trace_dtype, vjp_method and config, learners {}",
+                      who, name, fmt::join(learner_option_names(), ", ")));
   }
   return a;
 }

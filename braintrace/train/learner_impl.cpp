@@ -95,7 +95,8 @@ void Learner::Impl::check_relations() const {
   BT_REQUIRE_KIND(traceless || !rule->graph().hidden_param_op_relations.empty(),
                   ErrorKind::compilation,
                   fmt::format("compile: {} found no trainable op that reaches a hidden "
-                              "state; there is nothing to trace",
+                              "state; there is nothing to trace. BPTT and ExactRTRL "
+                              "train the rest, such as the readout of a reservoir",
                               algorithm.name));
 }
 

@@ -279,9 +279,11 @@ def compile(model: _core.Module, algorithm: Union[str, Type[ETraceAlgorithm], ET
 
 
 def _batch_hint(learner, settings, examples):
-    """What to add to an error when the same examples compile as batches."""
-    shape = getattr(examples[0], "shape", ())
-    if settings["batch_size"] is not None or len(shape) < 2:
+    """What to add to an error when the examples and batch_size do not fit each other."""
+    shape, batch_size = tuple(getattr(examples[0], "shape", ())), settings["batch_size"]
+    if isinstance(batch_size, Integral) and batch_size > 0 and shape[:1] != (batch_size,):
+        return f"with batch_size={batch_size} inputs begin with an axis of that size, got {shape}"
+    if batch_size is not None or len(shape) < 2:
         return ""
     try:
         learner._compile({**settings, "batch_size": shape[0]}, examples)

@@ -209,3 +209,31 @@ def test_numpy_arrays_of_every_type_come_in_as_before():
     assert bt.Value(np.float64(1e300) * np.ones(1), "f64").tolist() == [1e300]
     with pytest.raises(bt.UserValueError, match="32 bits"):
         bt.Value(np.array([2**40]))
+
+
+def test_examples_without_the_axis_of_the_batch_are_named():
+    with pytest.raises(bt.UserError, match=r"with batch_size=2 inputs begin with an axis of that size, got \(3,\)"):
+        bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros(3), batch_size=2)
+
+
+def test_an_unknown_option_lists_those_there_are():
+    with pytest.raises(bt.UserTypeError, match="d_rtrl: no argument 'not_an_option'; .*decay_or_rank.*history"):
+        bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros(3), not_an_option="deep")
+
+
+def test_a_reservoir_is_told_which_rules_train_its_readout():
+    class Reservoir(bt.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.h, self.out = bt.HiddenState(4), bt.nn.Linear(4, 2)
+
+        def update(self, x):
+            self.h.value = bt.tanh(0.5 * self.h.value + x)
+            return self.out(self.h.value)
+
+    with pytest.raises(bt.CompilationError, match="BPTT and ExactRTRL train the rest"):
+        bt.compile(Reservoir(), bt.D_RTRL, bt.zeros(4))
+    learner = bt.compile(Reservoir(), bt.BPTT, bt.zeros(4))
+    handle = learner.trace_loss(lambda x, y: bt.mse(learner(x), y), bt.zeros(4), bt.zeros(2))
+    _, grads = learner.step_grad(bt.ones(4), bt.ones(2), loss=handle)
+    assert np.abs(grads["out/weight/weight"]).max() > 0
