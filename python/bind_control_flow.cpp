@@ -4,6 +4,8 @@
 #include "convert.h"
 #include "tree.h"
 
+#include "braintrace/model/trace_scope.h"
+
 namespace braintrace::python {
 namespace {
 
@@ -97,6 +99,7 @@ py::object custom_jvp_python(const py::function& primal, const py::function& jvp
 
 void init_control_flow(py::module_& m) {
   using namespace py::literals;
+  m.def("_is_tracing", [] { return TraceScope::current() != nullptr; });
   m.def("scan", &scan_python, "f"_a, "init"_a, "xs"_a = py::none(), "length"_a = -1,
         "reverse"_a = false,
         "f(carry, x) -> (carry, y) over the leading axis of xs.\n\n"

@@ -18,7 +18,9 @@ from ._core import (
     ShortTermState,
     State,
 )
+from ._errors import UserValueError
 from ._learner import ETraceAlgorithm
+from .jax import _tree_map
 
 
 class _Random:
@@ -66,7 +68,30 @@ def _for_loop(f, *xs):
     """f at every step, outputs stacked; states of a learner move on."""
     if isinstance(f, ETraceAlgorithm):
         return f.etrace_evolve(*xs, return_outputs=True)
-    return _core.scan(lambda c, x: (c, f(*x)), (), xs)[1]
+    if _core._is_tracing():
+        return _core.scan(lambda c, x: (c, f(*x)), (), xs)[1]
+    return _stacked([f(*x) for x in _steps(xs)])
+
+
+def _steps(xs):
+    """The arguments of each step, whatever trees of arrays they are."""
+    def leaves(x):
+        items = x.values() if isinstance(x, dict) else x
+        return [leaf for i in items for leaf in leaves(i)] if isinstance(
+            x, (dict, list, tuple)) else [x]
+
+    lengths = sorted({len(leaf) for leaf in leaves(xs)})
+    if len(lengths) != 1 or lengths[0] == 0:
+        raise UserValueError(f"for_loop: sequences need one length >= 1, got {lengths}")
+    for t in range(lengths[0]):
+        yield _tree_map(lambda leaf: leaf[t], xs)
+
+
+def _stacked(outputs):
+    """Outputs of all steps, leaf by leaf on a leading axis; None where a step returns none."""
+    if outputs[0] is None:
+        return None
+    return _tree_map(lambda *leaves: _core.stack(leaves, 0), *outputs)
 
 
 random = _Random()

@@ -2,6 +2,7 @@
 """What stands in for brainstate and jax, and what notebooks show."""
 import braintrace_cpp as bt
 import numpy as np
+import pytest
 from braintrace_cpp import brainstate, jax
 
 
@@ -25,6 +26,31 @@ def test_for_loop_runs_functions_and_learners(net_class):
     learner = bt.compile(net_class(), bt.D_RTRL, bt.zeros(3))
     assert brainstate.transform.for_loop(learner, bt.ones((4, 3))).shape == (4, 2)
     assert learner.running_index == 4
+
+
+def test_for_loop_moves_the_states_of_models_and_learners(net_class):
+    xs = bt.random_normal(bt.random_key(1), (4, 3))
+    net, again = bt.nn.init_all_states(net_class(), seed=1), bt.nn.init_all_states(net_class(), seed=1)
+    out = brainstate.transform.for_loop(lambda x: {"y": (net(x), x.sum())}, xs)
+    want = [again(x) for x in xs]
+    np.testing.assert_array_equal(out["y"][0], np.stack(want))
+    assert out["y"][1].shape == (4,)
+    np.testing.assert_array_equal(net.rnn.h.value, again.rnn.h.value)
+    learner = bt.compile(net_class(), bt.D_RTRL, bt.zeros(3))
+    assert brainstate.transform.for_loop(lambda x: learner(x), xs).shape == (4, 2)
+    assert learner.running_index == 4
+    assert brainstate.transform.for_loop(lambda x, y: None, xs, xs) is None
+    with pytest.raises(bt.UserValueError, match=r"one length >= 1, got \[2, 4\]"):
+        brainstate.transform.for_loop(lambda x, y: x, xs, xs[:2])
+
+
+def test_for_loop_in_a_step_is_a_scan():
+    class Model(bt.nn.Module):
+        def update(self, x):
+            return brainstate.transform.for_loop(lambda v: 2 * v, x)
+
+    step = bt.trace_step(Model(), bt.ones((4, 3)))
+    assert "scan" in str(step)
 
 
 def test_trees_are_mapped():
