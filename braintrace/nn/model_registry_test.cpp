@@ -42,6 +42,16 @@ TEST_CASE("a kind takes options from a JSON object") {
         Shape{2});
 }
 
+TEST_CASE("the two states of a chain are read in the order of its equations") {
+  const auto m = build_model(R"({"kind": "two_state_chain", "n_in": 2, "n_rec": 3})");
+  init_all_states(*m);
+  std::vector<std::string> read;
+  for (const StepState& s : trace_step(*m, {zeros({2})}).states)
+    read.push_back(to_slashes(s.path));
+  const auto at = [&](const char* path) { return std::ranges::find(read, path); };
+  CHECK(at("V") < at("a"));
+}
+
 TEST_CASE("states stand at the paths of the layers") {
   CHECK(
       paths(R"({"kind": "lif_net", "n_in": 2, "n_rec": 3, "n_out": 1})") ==

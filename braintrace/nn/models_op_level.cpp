@@ -104,8 +104,9 @@ struct TwoStateChain : Module {
     add("a", a);
   }
   Value update(Value x) override {
-    V.set(tanh(matmul(x, w.value()) + 0.5 * V.value() - 0.2 * a.value()));
-    a.set(0.3 * a.value() + 0.7 * square(V.value()));
+    const Value V0 = V.value(), a0 = a.value();
+    V.set(tanh(matmul(x, w.value()) + 0.5 * V0 - 0.2 * a0));
+    a.set(0.3 * a0 + 0.7 * square(V.value()));
     return V.value() + 2 * a.value();
   }
 };
