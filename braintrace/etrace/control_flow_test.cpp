@@ -266,4 +266,42 @@ TEST_CASE("a derived weight in a while loop is refused by name") {
                        UserError);
 }
 
+TEST_CASE("the reference's side opens a long scan that carries two states") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value w = s.w(), h = s.h(), k = s.h("k");
+    const auto body = [&](const Values& c) {
+      return Values{0.9 * c[0] + matmul(x, w) - 0.1 * c[1], 0.8 * c[1] + 0.1 * c[0]};
+    };
+    const Values carry = scan(body, {h, k}, {}, {.length = kLong}).carry;
+    s.set("h", carry[0]);
+    s.set("k", carry[1]);
+    return s.h();
+  });
+  m.hidden("h", {4}).hidden("k", {4}).param("w", {4, 4});
+  const ETraceGraph g = m.compile(compat(CompileOptions{}));
+  REQUIRE(g.hidden_groups.size() == 1);
+  CHECK(g.hidden_groups[0].hidden_paths() == std::vector<Path>{{"h"}, {"k"}});
+  CHECK(g.hidden_groups[0].descent != nullptr);
+}
+
+TEST_CASE("the reference's side takes a product of two states for a boundary") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value h = s.h(), k = s.h("k");
+    s.set("h", 0.5 * h + matmul(x, s.w()) + dot(k, h));
+    s.set("k", 0.5 * k + matmul(x, s.w()));
+    return s.h();
+  });
+  m.hidden("h", {4}).hidden("k", {4}).param("w", {4, 4});
+  CHECK(m.compile(compat(CompileOptions{})).hidden_groups.size() == 2);
+}
+
+TEST_CASE("the reference's side takes the square of a state") {
+  MicroModel m([](MicroModel& s, Value x) {
+    s.set("h", 0.5 * square(s.h()) + matmul(x, s.w()));
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {4, 4});
+  CHECK(jacobian_of(m.compile(compat(CompileOptions{}))).at(0) == doctest::Approx(0.5));
+}
+
 }  // namespace control_flow_test

@@ -211,11 +211,12 @@ TEST_CASE("a trainable op in a closed loop is an error under etp_in_control_flow
 
 TEST_CASE("an equation that reads two states is an error in compat only") {
   MicroModel m([](MicroModel& s, Value x) {
-    const Value h = s.h();
-    s.set("h", h * h + matmul(x, s.w()));
+    const Value h = s.h(), k = s.h("k");
+    s.set("h", h * k + matmul(x, s.w()));
+    s.set("k", 0.5 * k);
     return s.h();
   });
-  m.hidden("h", {4}).param("w", {4, 4});
+  m.hidden("h", {4}).hidden("k", {4}).param("w", {4, 4});
   check_error([&] { m.compile(compat()); }, ErrorKind::value, "reads 2 hidden states");
   CHECK(error_of([&] { m.compile(); }).empty());
 }

@@ -75,9 +75,11 @@ Value HH::get_spike() {
 
 Value HH::step(const Tangent& current) {
   const HHOptions& o = options_;
-  const Value v = V.value(), before = get_spike();
-  const Value g_Na = scaled(m.value() * m.value() * m.value() * h.value(), o.g_Na);
-  const Value g_K = scaled(square(square(n.value())), o.g_K);
+  // Read one by one: states are listed in order of first touch.
+  const Value v = V.value(), m0 = m.value(), h0 = h.value(), n0 = n.value();
+  const Value before = get_spike();
+  const Value g_Na = scaled(square(m0) * m0 * h0, o.g_Na);
+  const Value g_K = scaled(square(square(n0)), o.g_K);
   const Current total = total_current(current, v);
   const Value f = total.I - g_Na * (v - o.E_Na.with(v)) - g_K * (v - o.E_K.with(v)) -
                   scaled(v - o.E_L.with(v), o.g_L);
@@ -86,9 +88,9 @@ Value HH::step(const Tangent& current) {
   const Drift drift{div(f, o.C.with(v)), div(slope, o.C.with(v))};
 
   V.set(with_deltas(exp_euler(v, drift, o.dt)));
-  m.set(open_gate(m.value(), rates_m(v), o.dt));
-  h.set(open_gate(h.value(), rates_h(v), o.dt));
-  n.set(open_gate(n.value(), rates_n(v), o.dt));
+  m.set(open_gate(m0, rates_m(v), o.dt));
+  h.set(open_gate(h0, rates_h(v), o.dt));
+  n.set(open_gate(n0, rates_n(v), o.dt));
   return get_spike() * (1 - before);
 }
 

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "braintrace/etrace/hidden_group.h"
 #include "braintrace/ir/builder.h"
 #include "braintrace/model/step_model.h"
 #include "braintrace/nn/exp_euler.h"
@@ -267,6 +268,14 @@ TEST_CASE("HH's rates are finite where the textbook form is 0/0") {
     n();
     for (const auto& [path, a] : state_dict(n)) CHECK(std::isfinite(a.item()));
   }
+}
+
+TEST_CASE("HH is one group in the reference's order and form: V, m, h, n") {
+  HH n({2});
+  init_all_states(n);
+  const auto groups = find_hidden_groups_from_module(n, {zeros({2})}, compat());
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0].hidden_paths() == std::vector<Path>{{"V"}, {"m"}, {"h"}, {"n"}});
 }
 
 TEST_CASE("GIF standardises its potential over the population") {

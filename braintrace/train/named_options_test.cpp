@@ -92,12 +92,13 @@ std::string exclusion_label(const LearnerOptions& o) {
 
 std::string two_state_equations(const LearnerOptions& o) {
   const Step step = [](MicroModel& s, Value x) {
-    const Value h = s.h();
-    s.set("h", h * h + matmul(x, s.w()));
+    const Value h = s.h(), k = s.h("k");
+    s.set("h", h * k + matmul(x, s.w()));
+    s.set("k", 0.5 * k);
     return s.h();
   };
   try {
-    return seen(o, step, {"h"}, {"w"}, block);
+    return seen(o, step, {"h", "k"}, {"w"}, block);
   } catch (const UserError&) {
     return "refused";
   }
@@ -293,7 +294,7 @@ const Row kRows[] = {
     {"shape_filter", "raw_broadcast", shape_filter, "direct", "dense"},
     {"exclusion_label", "met", exclusion_label, "relation_excluded_non_temporal",
      "relation_excluded_weight_to_weight"},
-    {"two_state_equations", "refuse", two_state_equations, "D = 1.0", "refused"},
+    {"two_state_equations", "refuse", two_state_equations, "D = 0.5", "refused"},
     {"opaque_records", "twice", opaque_records, "once", "again"},
     {"weight_source", "first_found", weight_source, "2 parameters", "1 parameters"},
     {"snap_fallback", "all_axes", snap_fallback, "K = 4", "K = 8"},
