@@ -144,7 +144,9 @@ class GroupFinder {
     g.check_consistent_varshape();
     add_transition(g);
     note_mixing_regions(g);
-    if (options_.sparse_n) g.snap = group_snap_pattern(g, options_, diagnostics_);
+    if (options_.sparse_n)
+      g.snap = group_snap_pattern(g, options_, diagnostics_,
+                                  stretched_constants(*info_.index, g));
     if (g.members.size() > 1)
       diagnostics_.note({.kind = DiagnosticKind::hidden_group_merged,
                          .level = DiagnosticLevel::info,

@@ -143,11 +143,27 @@ bool leads_with(const Shape& shape, const Shape& v) {
          (shape.size() >= v.size() && std::equal(v.begin(), v.end(), shape.begin()));
 }
 
-AxisAdjacency reference_walk(const HiddenGroup& g) {
+// Does it keep positions, as far as the reference can tell?
+bool keeps_positions(const Graph& p, const Node& n, const Shape& v,
+                     const std::vector<bool>& stretched) {
+  if (!has(n.op->traits, Trait::elementwise) && !n.op->etp) return false;
+  for (ValueId in : n.inputs)
+    if (stretched[in.index]) return false;
+  const NodeTypes types = types_of(p, n);
+  auto fits = [&](const Type& t) { return leads_with(t.shape, v); };
+  return std::all_of(types.in.begin(), types.in.end(), fits) &&
+         std::all_of(types.out.begin(), types.out.end(), fits);
+}
+
+AxisAdjacency reference_walk(const HiddenGroup& g, const std::set<ValueId>& from_less) {
   const Graph& p = g.transition_program;
   const Shape& v = g.varshape();
-  std::vector<bool> reached(p.num_values(), false);
-  for (std::size_t i = g.transition_constants.size(); i < p.inputs().size(); ++i)
+  std::vector<bool> reached(p.num_values(), false), stretched(p.num_values(), false);
+  const std::size_t constants = g.transition_constants.size();
+  for (std::size_t i = 0; i < constants; ++i)
+    if (from_less.contains(g.transition_constants[i]))
+      stretched[p.inputs()[i].index] = true;
+  for (std::size_t i = constants; i < p.inputs().size(); ++i)
     reached[p.inputs()[i].index] = true;
   std::optional<Matrix> last;
   for (const Node& n : p.nodes()) {
@@ -156,7 +172,6 @@ AxisAdjacency reference_walk(const HiddenGroup& g) {
       if (reached[n.inputs[i].index]) hidden.push_back(i);
     if (hidden.empty()) continue;
     for (ValueId out : n.outputs) reached[out.index] = true;
-    const NodeTypes types = types_of(p, n);
     if (is_structural_etp(n) || is_product(p, n)) {
       if (last) return everything(v, "more than one mixing op");
       const auto pattern =
@@ -166,10 +181,7 @@ AxisAdjacency reference_walk(const HiddenGroup& g) {
       last = pattern;
       continue;
     }
-    const bool local = has(n.op->traits, Trait::elementwise) || n.op->etp;
-    auto fits = [&](const Type& t) { return leads_with(t.shape, v); };
-    if (!local || !std::all_of(types.in.begin(), types.in.end(), fits) ||
-        !std::all_of(types.out.begin(), types.out.end(), fits))
+    if (!keeps_positions(p, n, v, stretched))
       return everything(v, fmt::format("{} is not known to keep positions", n.op->name));
   }
   AxisAdjacency a;
@@ -180,14 +192,38 @@ AxisAdjacency reference_walk(const HiddenGroup& g) {
 
 }  // namespace
 
-AxisAdjacency one_step_adjacency(const HiddenGroup& g, SnapFallback fallback) {
-  return fallback == SnapFallback::all_axes ? reference_walk(g) : AxisWalk(g).run();
+AxisAdjacency one_step_adjacency(const HiddenGroup& g, SnapFallback fallback,
+                                 const std::set<ValueId>& stretched) {
+  return fallback == SnapFallback::all_axes ? reference_walk(g, stretched)
+                                            : AxisWalk(g).run();
+}
+
+std::set<ValueId> stretched_constants(const GraphIndex& index, const HiddenGroup& g) {
+  const auto is_broadcast = [&](const Node& n) {
+    if (n.inputs.size() != 1 || !has(n.op->traits, Trait::linear)) return false;
+    const NodeTypes types = types_of(index.graph(), n);
+    if (types.in[0].rank() == 0) return false;
+    const InputFlow flow = positions_of(*n.op, {types.in, types.out, n.attrs}).flow[0][0];
+    const auto fresh = [](const AxisFlow& a) { return a.flow == Flow::fresh; };
+    const auto plain = [](const AxisFlow& a) {
+      return a.flow == Flow::fresh || a.flow == Flow::same;
+    };
+    return flow.known && std::any_of(flow.axes.begin(), flow.axes.end(), fresh) &&
+           std::all_of(flow.axes.begin(), flow.axes.end(), plain);
+  };
+  std::set<ValueId> out;
+  for (ValueId v : g.transition_constants)
+    if (const auto at = index.producer(v); at && is_broadcast(index.node(*at)))
+      out.insert(v);
+  return out;
 }
 
 SnapPattern group_snap_pattern(const HiddenGroup& g, const CompileOptions& options,
-                               Diagnostics& diagnostics) {
-  const SnapPattern s = snap_pattern(one_step_adjacency(g, options.snap_fallback),
-                                     g.varshape(), *options.sparse_n);
+                               Diagnostics& diagnostics,
+                               const std::set<ValueId>& stretched) {
+  const SnapPattern s =
+      snap_pattern(one_step_adjacency(g, options.snap_fallback, stretched), g.varshape(),
+                   *options.sparse_n);
   if (s.conservative)
     diagnostics.note(
         {.kind = DiagnosticKind::snap_pattern_conservative,
@@ -196,7 +232,7 @@ SnapPattern group_snap_pattern(const HiddenGroup& g, const CompileOptions& optio
                                 "other: {}",
                                 g.index, s.reason),
          .hidden_paths = g.hidden_paths()});
-  if (s.is_degenerate())
+  if (s.is_degenerate() && g.has_recurrence)
     diagnostics.note(
         {.kind = DiagnosticKind::snap_pattern_degenerate,
          .level = DiagnosticLevel::info,

@@ -109,6 +109,32 @@ TEST_CASE(
         1);
 }
 
+TEST_CASE("an operand stretched over the batch spreads over it in compat alone") {
+  MicroModel m([](MicroModel& s, Value x) {
+    const Value kept = sigmoid(element_wise(s.w("a"))) * s.h();
+    s.set("h", kept + matmul(x, s.w()));
+    return s.h();
+  });
+  m.hidden("h", {4}).param("a", {4}).param("w", {3, 4});
+  init_all_states(m, {.batch_size = 2, .dtype = DType::f64});
+  const std::vector<Array> x = {ones({2, 3}, DType::f64)};
+  CHECK(pattern_of(compile_etrace_graph(m, x, snap_options(2))).is_degenerate());
+  const ETraceGraph g = compile_etrace_graph(m, x, snap_options(2, compat()));
+  CHECK(pattern_of(g).num_neighbour() == 8);
+  // Without a batch nothing is stretched.
+  CHECK(pattern_of(m.compile(snap_options(2, compat()), {3})).is_degenerate());
+}
+
+TEST_CASE("a state without a past has no pattern on record") {
+  MicroModel m([](MicroModel& s, Value x) {
+    s.set("h", tanh(matmul(x, s.w())));
+    return s.h();
+  });
+  m.hidden("h", {4}).param("w", {4, 4});
+  const ETraceGraph g = m.compile(snap_options(2, compat()));
+  CHECK(kinds_of(g) == std::vector<std::string>{"relation_included"});
+}
+
 TEST_CASE("a widened Jacobian above the ceiling is refused with its sizes") {
   MicroModel m([](MicroModel& s, Value x) {
     const Value h = s.h();
