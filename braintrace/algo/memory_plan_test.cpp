@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/algo/memory_plan.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -227,6 +228,11 @@ TEST_CASE("planned shapes are those of every recorded trace") {
     for (const json& row : j["expected"]["etrace_final"]) {
       const std::string kind = row["kind"];
       const bool keyed = kind == "bwg" || kind == "kappa_filtered";
+      // Arrays of a parameter that no op has: kept there, always zero.
+      const auto& data = row["data"];
+      const bool zero =
+          std::all_of(data.begin(), data.end(), [](const json& v) { return v == 0.0; });
+      if (kind == "theta_tilde" && zero) continue;
       Shape shape = row["shape"].get<Shape>();
       if (j["mode"] == "vmap") shape.erase(shape.begin());
       recorded.emplace(kind, row["group"], keyed ? row["key"] : "", shape);

@@ -160,6 +160,16 @@ TEST_CASE("lanes give what a batch gives") {
   CHECK(check_case("x", testing::json_text(j)).passed());
 }
 
+TEST_CASE("what the reference projects for nobody needs no counterpart") {
+  nlohmann::json j = golden("alg_uoro_single");
+  j["uoro_projection"]["1"] = j["uoro_projection"]["0"];
+  nlohmann::json row = j["expected"]["etrace_final"][0];
+  REQUIRE(row["kind"] == "s_tilde");
+  row["group"] = 1;
+  j["expected"]["etrace_final"].push_back(row);
+  CHECK(check_case("x", testing::json_text(j)).passed());
+}
+
 TEST_CASE("texts are told apart by their fields") {
   CHECK(classify_golden(R"({"expected": {}})") == GoldenKind::golden_case);
   CHECK(classify_golden(R"({"models": {}})") == GoldenKind::algorithm_table);
