@@ -132,12 +132,12 @@ LeafGradients IoRule::history(StepTerms& t, const GroupSignals& signals,
     const RelationWriter& w = writer(e);
     std::vector<Value> operands;
     if (carries(t, e)) {
+      // With the data of the step, as the newest step's own product.
       const Value q = meet(t, signals, e, after[e.f] - newest(t, e));
-      const std::optional<Value> x = e.x ? std::optional(after[*e.x]) : std::nullopt;
-      operands = w.weight_gradient(t.values(), q, x);
+      operands = w.weight_gradient(t.values(), q);
     }
     if (e.x && a_x_ > 0) {
-      const Value q = meet(t, signals, e, newest(t, e));
+      const Value q = meet(t, signals, e, after[e.f]);
       std::vector<Value> older = w.weight_gradient(t.values(), q, before[*e.x] * a_x_);
       // A bias has no older data: its product is the newest step's, which is exact.
       const std::vector<bool> reads = w.reads_data();

@@ -3,6 +3,7 @@
 
 #include "braintrace/passes/contract_sums.h"
 #include "braintrace/passes/dce.h"
+#include "braintrace/passes/factor_sums.h"
 #include "braintrace/passes/fuse_gates.h"
 #include "braintrace/passes/hoist_accumulators.h"
 #include "braintrace/passes/join_sums.h"
@@ -41,6 +42,7 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   h = run("contract_sums", contract_sums, h);
   h = run("spread_vectors", spread_vectors, h);
   h = run("outer_products", outer_products, h);
+  h = run("factor_sums", factor_sums, h);
   h = run(
       "join_sums", [](const Graph& x) { return join_sums(x); }, h);
   h = run("dce", dce, h);

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "braintrace/passes/factor_sums.h"
+
+#include <algorithm>
+
+#include "braintrace/ops/ops.h"
+#include "braintrace/passes/lowered_impl.h"
+#include "braintrace/passes/rewrite.h"
+
+namespace braintrace {
+namespace {
+
+// A product with one factor that others share, and their factors that differ.
+struct Summand {
+  const Node* product = nullptr;  // null: `rest` is a summand as it is
+  std::size_t side = 0;           // of the factors that differ
+  std::vector<ValueId> rest;
+};
+
+class SumFactors {
+ public:
+  explicit SumFactors(const LoweredGraph& lowered)
+      : lowered_(lowered), g_(lowered.graph()) {
+    inner_.resize(g_.num_values(), false);
+    for (const Node& n : g_.nodes())
+      if (adds(n))
+        for (ValueId v : n.inputs) inner_[v.index] = is_inner(v, g_.type(n.outputs[0]));
+  }
+
+  // The terms of the sum that ends with this node, empty when none have a factor in
+  // common.
+  std::vector<Summand> terms(const Node& n) const {
+    if (!adds(n) || inner_[n.outputs[0].index]) return {};
+    std::vector<Summand> out;
+    bool found = false;
+    for (ValueId v : summands(n)) found |= !put(out, v);
+    return found ? out : std::vector<Summand>{};
+  }
+
+ private:
+  bool adds(const Node& n) const {
+    return is_micro(lowered_.lowering(n), MicroOp::add) &&
+           is_float(g_.type(n.outputs[0]).dtype);
+  }
+  // A sum that only another sum of the same type reads.
+  bool is_inner(ValueId v, const Type& type) const {
+    const Node* n = lowered_.producer(v);
+    return n && adds(*n) && lowered_.uses(v) == 1 && g_.type(v) == type;
+  }
+
+  std::vector<ValueId> summands(const Node& root) const {
+    std::vector<ValueId> out, left(root.inputs.rbegin(), root.inputs.rend());
+    while (!left.empty()) {
+      const ValueId v = left.back();
+      left.pop_back();
+      if (!inner_[v.index]) {
+        out.push_back(v);
+        continue;
+      }
+      const Node& n = *lowered_.producer(v);
+      left.insert(left.end(), n.inputs.rbegin(), n.inputs.rend());
+    }
+    return out;
+  }
+
+  // A product of two factors that this sum alone reads, else null.
+  const Node* product(ValueId v) const {
+    const Node* n = lowered_.producer(v);
+    if (!n || n->inputs.size() != 2 || lowered_.uses(v) != 1) return nullptr;
+    const Lowering& l = lowered_.lowering(*n);
+    return std::holds_alternative<lowering::Gemm>(l) ||
+                   std::holds_alternative<lowering::Conv>(l) ||
+                   std::holds_alternative<lowering::SparseOuter>(l)
+               ? n
+               : nullptr;
+  }
+
+  // False: the summand joined a term that was there.
+  bool put(std::vector<Summand>& terms, ValueId v) const {
+    const Node* p = product(v);
+    if (p)
+      for (Summand& t : terms)
+        if (t.product && joins(t, *p)) return false;
+    terms.push_back(p ? Summand{p, 2, {}} : Summand{nullptr, 0, {v}});
+    return true;
+  }
+
+  bool joins(Summand& t, const Node& p) const {
+    const Node& first = *t.product;
+    if (first.op != p.op || first.attrs != p.attrs) return false;
+    for (const std::size_t side : {1U, 0U}) {
+      if (t.side != 2 && t.side != side) continue;
+      const Type& type = g_.type(p.inputs[side]);
+      if (first.inputs[1 - side] != p.inputs[1 - side] ||
+          g_.type(first.inputs[side]) != type ||
+          2 * type.size() > g_.type(p.outputs[0]).size())
+        continue;
+      if (t.side == 2) t.rest.push_back(first.inputs[side]);
+      t.side = side;
+      t.rest.push_back(p.inputs[side]);
+      return true;
+    }
+    return false;
+  }
+
+  const LoweredGraph& lowered_;
+  const Graph& g_;
+  std::vector<bool> inner_;
+};
+
+Value sum_of(const std::vector<ValueId>& values, std::span<const Value> env) {
+  Value out = env[values[0].index];
+  for (std::size_t i = 1; i < values.size(); ++i) out = out + env[values[i].index];
+  return out;
+}
+
+Value of_summand(Builder& b, const Summand& t, std::span<const Value> env) {
+  if (!t.product) return sum_of(t.rest, env);
+  if (t.rest.empty()) return env[t.product->outputs[0].index];
+  const Value other = env[t.product->inputs[1 - t.side].index], own = sum_of(t.rest, env);
+  const std::vector<Value> factors =
+      t.side == 1 ? std::vector{other, own} : std::vector{own, other};
+  return b.record(*t.product->op, factors, t.product->attrs)[0];
+}
+
+}  // namespace
+
+Graph factor_sums(const Graph& g) {
+  const LoweredGraph lowered(g);
+  const SumFactors factors(lowered);
+  RewriteRules rules;
+  rules.old_node = [&](Builder& b, std::size_t i, std::span<const Value> env) -> Rewrite {
+    const std::vector<Summand> terms = factors.terms(g.nodes()[i]);
+    if (terms.empty()) return std::nullopt;
+    Value out = of_summand(b, terms[0], env);
+    for (std::size_t k = 1; k < terms.size(); ++k)
+      out = out + of_summand(b, terms[k], env);
+    return {{out}};
+  };
+  return rewrite(g, rules);
+}
+
+}  // namespace braintrace
