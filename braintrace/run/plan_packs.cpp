@@ -11,7 +11,7 @@ void Planner::pack_invariant(Scope& s, ValueId factor, GemmStep& step) {
   Scope* home = &s;
   int time = 0;
   bool repeats = false;
-  while (home->outer && buffer(step.b).depth < home->depth) {
+  while (comes_from_outside(*home, step.b)) {
     time = home->begin;
     repeats = repeats || home->repeats;
     home = home->outer;

@@ -91,9 +91,14 @@ void Planner::emit_copy(Scope& s, const View& from, const View& to, int time) {
       {CopyStep{from, to, {size_of(to.dtype), to.shape, from.strides, to.strides}}});
 }
 
+bool Planner::comes_from_outside(const Scope& s, const View& v) {
+  return s.outer && buffer(v).depth < s.depth &&
+         std::find(s.written.begin(), s.written.end(), v.buffer) == s.written.end();
+}
+
 View Planner::packed(Scope& s, const View& v, int time) {
   if (is_packed(v)) return v;
-  if (s.outer && buffer(v).depth < s.depth) return packed(*s.outer, v, s.begin);
+  if (comes_from_outside(s, v)) return packed(*s.outer, v, s.begin);
   for (const auto& [from, to] : s.packs)
     if (same_place(from, v)) return to;
   const View copy = add_packed(Place::arena, v.type(), s.depth);
@@ -167,6 +172,7 @@ Block Planner::plan(const Graph& g, std::span<const View> inputs,
   s.spiking = spiking_values(g, outer.spiking);
   for (std::size_t i = 0; i < inputs.size(); ++i)
     s.views[g.inputs()[i].index] = inputs[i];
+  for (const View& v : outputs) s.written.push_back(v.buffer);
   claim_homes(s, outputs);
   for (const Group& group : groups_of(g, s.lowered, overwrites(g, inputs, outputs))) {
     if (group.fused)

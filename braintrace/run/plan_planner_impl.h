@@ -27,6 +27,7 @@ struct Scope {
   std::vector<std::optional<View>> views = {};         // by value: where it is
   std::vector<std::optional<View>> homes = {};         // by value: where it is wanted
   std::vector<std::pair<View, View>> packs = {};       // strided views and packed copies
+  std::vector<int> written = {};  // buffers its outputs belong in; a branch's are outside
   Block block = {};
 };
 
@@ -70,6 +71,8 @@ class Planner {
   bool may_share(int in, int out) const;
 
   int add_buffer(Place place, std::int64_t bytes, int depth);
+  // Is it there before the loop or branch begins?
+  bool comes_from_outside(const Scope& s, const View& v);
   View add_packed(Place place, const Type& t, int depth);
 
  private:
