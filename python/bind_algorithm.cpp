@@ -115,7 +115,8 @@ void def_config(py::module_& m) {
                              [](const C& c) { return c.fields().window_size; })
       .def("to_json", &C::to_json)
       .def("__repr__", &C::describe)
-      .def("__eq__", [](const C& a, const C& b) { return a == b; })
+      .def(
+          "__eq__", [](const C& a, const C& b) { return a == b; }, py::is_operator())
       .def("__hash__", [](const C& c) { return std::hash<std::string>()(c.to_json()); });
 }
 
@@ -175,7 +176,9 @@ void init_algorithm(py::module_& m) {
       .def_property_readonly(
           "vjp_method",
           [](const Algorithm& a) { return std::string(to_string(a.vjp_method)); })
-      .def("__eq__", [](const Algorithm& a, const Algorithm& b) { return a == b; })
+      .def(
+          "__eq__", [](const Algorithm& a, const Algorithm& b) { return a == b; },
+          py::is_operator())
       .def("__hash__", [](const Algorithm& a) { return py::hash(algorithm_fields(a)); })
       .def(py::pickle(&algorithm_fields, &algorithm_from_fields))
       .def("__repr__", [](const Algorithm& a) {

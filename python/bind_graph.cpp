@@ -25,7 +25,8 @@ void def_program(py::module_& m) {
                       ">>> out, traced, other, values = info.jaxpr_call(bt.zeros(3))\n"
                       ">>> all(isinstance(v, bt.ValueId) for v in values)\nTrue")
       .def_readonly("index", &ValueId::index)
-      .def("__eq__", [](ValueId a, ValueId b) { return a == b; })
+      .def(
+          "__eq__", [](ValueId a, ValueId b) { return a == b; }, py::is_operator())
       .def("__hash__", [](ValueId a) { return a.index; })
       .def("__repr__", [](ValueId a) { return fmt::format("%{}", a.index); });
   py::class_<Graph, std::shared_ptr<Graph>>(m, "Graph",
@@ -49,7 +50,9 @@ void def_program(py::module_& m) {
             return eval_graph(g, in);
           },
           "Runs the program on arrays.")
-      .def("__eq__", [](const Graph& a, const Graph& b) { return a == b; })
+      .def(
+          "__eq__", [](const Graph& a, const Graph& b) { return a == b; },
+          py::is_operator())
       .def(
           "to_code", [](const Graph& g) { return to_code(g); }, "The program as code.")
       .def(

@@ -34,8 +34,9 @@ void def_surrogates(py::module_& m) {
       .def("derivative",
            [](const nn::Surrogate& s, Arg x) { return s.derivative(x.value); })
       .def("__repr__", &nn::Surrogate::to_string)
-      .def("__eq__",
-           [](const nn::Surrogate& a, const nn::Surrogate& b) { return a == b; })
+      .def(
+          "__eq__", [](const nn::Surrogate& a, const nn::Surrogate& b) { return a == b; },
+          py::is_operator())
       .def_property_readonly(
           "name", [](const nn::Surrogate& s) { return std::string(s.name()); });
   m.def(

@@ -76,7 +76,8 @@ void def_policy(py::module_& m) {
       .def_readonly("etp_in_control_flow", &P::etp_in_control_flow)
       .def_readonly("scan_descent", &P::scan_descent)
       .def_readonly("fixpoint_iteration_limit", &P::fixpoint_iteration_limit)
-      .def("__eq__", [](const P& a, const P& b) { return a == b; })
+      .def(
+          "__eq__", [](const P& a, const P& b) { return a == b; }, py::is_operator())
       .def("__hash__", [](const P& p) { return py::hash(py::repr(knobs_of(p))); })
       .def("__repr__", [](const P& p) {
         std::string text;
@@ -188,7 +189,7 @@ void init_etrace_records(py::module_& m) {
                                return std::map<std::string, std::string>(
                                    r.context.begin(), r.context.end());
                              })
-      .def("__eq__", &same_record)
+      .def("__eq__", &same_record, py::is_operator())
       .def("__hash__", [](const R& r) { return std::hash<std::string>()(to_string(r)); })
       .def("__repr__", [](const R& r) { return to_string(r); });
   py::class_<ParameterVerdict>(

@@ -237,3 +237,15 @@ def test_a_reservoir_is_told_which_rules_train_its_readout():
     handle = learner.trace_loss(lambda x, y: bt.mse(learner(x), y), bt.zeros(4), bt.zeros(2))
     _, grads = learner.step_grad(bt.ones(4), bt.ones(2), loss=handle)
     assert np.abs(grads["out/weight/weight"]).max() > 0
+
+
+def test_values_differ_from_whatever_they_are_not(net):
+    learner = bt.compile(net, bt.D_RTRL, bt.zeros(3))
+    values = [bt.ETraceConfig(), learner.algorithm, bt.ControlFlowPolicy(), learner.graph.diagnostics[0],
+              bt.parse_graph("in %0:f32[1]\nout %0"), bt.nn.Surrogate("Sigmoid"),
+              learner.graph.hidden_groups[0].hidden_invars[0]]
+    for value in values:
+        for other in (None, "d_rtrl", 3):
+            assert value != other and other != value
+            assert value not in [other]
+        assert value == value
