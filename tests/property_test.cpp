@@ -31,8 +31,10 @@ namespace {
 // Unoptimised builds check a sample.
 #ifdef NDEBUG
 constexpr int kPrograms = 2000;
+constexpr std::uint64_t kOddPrograms = 600;
 #else
 constexpr int kPrograms = 200;
+constexpr std::uint64_t kOddPrograms = 30;
 #endif
 constexpr int kUsesPer2000 = 20;
 
@@ -83,9 +85,10 @@ Graph lowered(const Graph& g) {
   return lower(g, {.if_convert = true, .unroll = {.max_length = 2}}, run);
 }
 
-std::vector<Array> planned(const Graph& g, const std::vector<Array>& inputs) {
+std::vector<Array> planned(const Graph& g, const std::vector<Array>& inputs,
+                           int threads = 1) {
   std::vector<Array> out;
-  Plan(g, {.threads = 1}).run(inputs, out);
+  Plan(g, {.threads = threads}).run(inputs, out);
   return out;
 }
 
@@ -117,9 +120,27 @@ void check_program(const Program& p) {
           gradient(unroll_scan(if_convert(p.graph))), slope, tol::f64);
 }
 
-std::optional<std::string> failure(const Program& p) {
+// By plan as by interpreter, and the same bits at two threads.
+void check_plan_of(const std::string& what, const Graph& g,
+                   const std::vector<Array>& inputs, double tolerance) {
+  const std::vector<Array> got = planned(g, inputs);
+  compare(what, got, eval_graph(g, inputs), tolerance);
+  const std::vector<Array> two = planned(g, inputs, 2);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    check_close(what + " at two threads", two[i], got[i], 0);
+}
+
+void check_plans(const Program& p) {
+  check_plan_of("plan", p.graph, p.inputs, tol::f64);
+  const Derived d = derived(p.graph, p.inputs);
+  check_plan_of("plan of gradient", d.graph, d.inputs, gradient_tolerance(p.graph));
+}
+
+using Check = void (*)(const Program&);
+
+std::optional<std::string> failure(const Program& p, Check check) {
   try {
-    check_program(p);
+    check(p);
   } catch (const CheckFailure& e) {
     return std::string("wrong: ") + e.what();
   } catch (const std::exception& e) {
@@ -128,16 +149,16 @@ std::optional<std::string> failure(const Program& p) {
   return std::nullopt;
 }
 
-void check_or_shrink(const Program& p, std::uint64_t seed) {
-  const std::optional<std::string> what = failure(p);
+void check_or_shrink(const Program& p, std::uint64_t seed, Check check) {
+  const std::optional<std::string> what = failure(p, check);
   if (!what) return;
   const std::string kind = what->substr(0, what->find(','));
   const Program small = shrink(p, [&](const Program& q) {
-    const std::optional<std::string> f = failure(q);
+    const std::optional<std::string> f = failure(q, check);
     return f && f->substr(0, f->find(',')) == kind;
   });
   FAIL("seed " << seed << ": " << *what << "\nsmallest failing program ("
-               << failure(small).value_or("") << "):\n"
+               << failure(small, check).value_or("") << "):\n"
                << print(small.graph));
 }
 
@@ -154,7 +175,7 @@ TEST_CASE("passes keep values and gradients of random programs") {
   int with_regions = 0;
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed) {
     const Program p = random_graph(seed);
-    check_or_shrink(p, seed);
+    check_or_shrink(p, seed, check_program);
     for (const auto& [op, n] : count_ops(p.graph)) uses[op] += n;
     sizes.push_back(p.graph.nodes().size());
     with_regions += has_region(p.graph) ? 1 : 0;
@@ -172,6 +193,11 @@ TEST_CASE("passes keep values and gradients of random programs") {
                     << " with loops or branches; uses:" << coverage);
   CHECK(median >= 8);
   CHECK(with_regions * 5 >= kPrograms);
+}
+
+TEST_CASE("plans of random programs of odd sizes keep values and gradients") {
+  for (std::uint64_t seed = 1; seed <= kOddPrograms; ++seed)
+    check_or_shrink(random_graph(seed, {.odd_sizes = true}), seed, check_plans);
 }
 
 TEST_CASE("a random program is a function of its seed") {

@@ -17,10 +17,10 @@ namespace {
 // Unoptimised builds check a sample.
 #ifdef NDEBUG
 constexpr std::int64_t kModels = 1000, kModelsOfRules = 40;
-constexpr std::uint64_t kCertificates = 240;
+constexpr std::uint64_t kCertificates = 240, kOddModels = 60;
 #else
 constexpr std::int64_t kModels = 100, kModelsOfRules = 4;
-constexpr std::uint64_t kCertificates = 40;
+constexpr std::uint64_t kCertificates = 40, kOddModels = 8;
 #endif
 
 SoundSubject subject_of(RandomModel& m, std::int64_t steps) {
@@ -91,6 +91,25 @@ TEST_CASE("random models learn as their cut programs do") {
   CHECK(counts.dense >= kModels / 20);
   CHECK(counts.local >= kModels / 20);
   CHECK(live >= kModels / 2);
+}
+
+TEST_CASE("random models of odd sizes learn as their cut programs do") {
+  std::uint64_t checked = 0;
+  for (std::uint64_t seed = 1; seed <= kOddModels; ++seed) {
+    RandomModel m(seed, {.odd_sizes = true});
+    SoundResult r;
+    try {
+      r = seed % 8 == 0 ? check_rules("", subject_of(m, 3), 3, 2)
+                        : check_sound("", subject_of(m, 4), checks_of(seed));
+    } catch (const UserError&) {
+      continue;
+    } catch (const std::exception& e) {
+      r.failure = e.what();
+    }
+    ++checked;
+    if (!r.passed()) FAIL_CHECK("seed " << seed << ": " << r.failure << "\n" << m.text());
+  }
+  CHECK(checked >= kOddModels / 2);
 }
 
 TEST_CASE("what certificates of random models call exact is exact") {

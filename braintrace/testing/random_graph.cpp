@@ -2,6 +2,7 @@
 #include "braintrace/testing/random_graph.h"
 
 #include <algorithm>
+#include <array>
 
 #include "braintrace/ops/registry.h"
 #include "braintrace/testing/random_graph_impl.h"
@@ -11,6 +12,9 @@ namespace internal {
 
 Writer::Writer(std::uint64_t seed, const RandomGraphOptions& options)
     : key_(rng_key(seed)), options_(options) {
+  constexpr std::array<std::int64_t, 12> kOdd = {1, 2, 3, 4, 5, 7, 8, 16, 17, 24, 33, 65};
+  for (int i = 0; options_.odd_sizes && i < 3; ++i)
+    sizes_.push_back(kOdd[static_cast<std::size_t>(below(kOdd.size()))]);
   scopes_.push_back({Builder::create(), {}, {}, {}});
   for (int i = 0; i < 3; ++i) push(parameter(shape()));
 }
@@ -23,9 +27,21 @@ double Writer::real(double low, double high) {
   return low + (high - low) * uniform_at(key_, counter_++);
 }
 
-Shape Writer::shape() {
-  Shape s(static_cast<std::size_t>(below(4)));
-  for (std::int64_t& d : s) d = 1 + below(3);
+std::int64_t Writer::size() {
+  const std::int64_t i = below(3);
+  return sizes_.empty() ? 1 + i : sizes_[static_cast<std::size_t>(i)];
+}
+
+std::int64_t Writer::size_or(std::int64_t n) { return sizes_.empty() ? n : size(); }
+
+Shape Writer::shape() { return shape_of(below(4)); }
+
+Shape Writer::shape_of(std::int64_t rank) {
+  constexpr std::int64_t kMost = 20000;
+  Shape s(static_cast<std::size_t>(rank));
+  for (std::int64_t& d : s) d = size();
+  for (std::int64_t& d : s)
+    if (num_elements(s) > kMost) d = 3;
   return s;
 }
 
@@ -53,9 +69,7 @@ Value Writer::any() {
 Value Writer::of_rank(std::int64_t rank) {
   const Value v = any();
   if (v.rank() == rank) return v;
-  Shape s(static_cast<std::size_t>(rank));
-  for (std::int64_t& d : s) d = 1 + below(3);
-  return fit(v, s);
+  return fit(v, shape_of(rank));
 }
 
 Value Writer::like(const Shape& shape) { return fit(any(), shape); }
@@ -63,6 +77,8 @@ Value Writer::like(const Shape& shape) { return fit(any(), shape); }
 Value Writer::fit(const Value& v, const Shape& shape) {
   if (broadcasts_to(v.shape(), shape)) return broadcast_to(v, shape);
   if (num_elements(v.shape()) == num_elements(shape)) return reshape(v, shape);
+  // A mean may be zero up to rounding, and then decide what floor or a comparison gives.
+  if (!sizes_.empty()) return (mean(v) + 0.3) * parameter(shape);
   return broadcast_to(mean(v), shape);
 }
 
@@ -89,7 +105,8 @@ Value Writer::flag(const Shape& shape) {
 }
 
 Value Writer::index(std::int64_t n, const Shape& shape) {
-  const Value scaled = (0.5 + 0.49 * tanh(like(shape))) * static_cast<double>(n);
+  // Away from whole numbers where the argument is a zero up to rounding.
+  const Value scaled = (0.47 + 0.46 * tanh(like(shape))) * static_cast<double>(n);
   return astype(floor(stop_gradient(scaled)), DType::i32);
 }
 

@@ -19,6 +19,9 @@ struct Program {
 struct RandomGraphOptions {
   int min_steps = 3, max_steps = 9;  // recipes, of one or a few nodes each
   int max_depth = 2;                 // loops and branches inside each other
+  // Axes of up to 65 elements, three sizes per program, so that kernels meet whole
+  // vectors and rests; otherwise all have 1 to 3.
+  bool odd_sizes = false;
 };
 // A pure function of the seed. Output 0 is an f64 scalar that depends on most of the
 // program; the others are some of its values, of any type.

@@ -29,9 +29,12 @@ class Writer {
   Value key();                                      // i32[2], for random ops
   Value parameter(const Shape& shape);              // a new f64 input of the program
   Shape shape();                                    // small, rank 0 to 3
-  Value fit(const Value& v, const Shape& shape);    // reduce and stretch
-  Value tame(const Value& v);                       // back into range, smoothly
-  Value positive(const Value& v);                   // above 0.5
+  Shape shape_of(std::int64_t rank);
+  std::int64_t size();                            // of an axis
+  std::int64_t size_or(std::int64_t n);           // n unless sizes are odd
+  Value fit(const Value& v, const Shape& shape);  // reduce and stretch
+  Value tame(const Value& v);                     // back into range, smoothly
+  Value positive(const Value& v);                 // above 0.5
 
   // ---- writing ----
   void push(const Value& v);  // any type
@@ -57,6 +60,7 @@ class Writer {
   RandomGraphOptions options_;
   std::vector<Scope> scopes_;
   std::vector<Array> inputs_;
+  std::vector<std::int64_t> sizes_;  // of this program; empty: 1 to 3
   int depth_ = 0;
 };
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "braintrace/testing/random_model.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "braintrace/ir/print.h"
@@ -12,8 +16,11 @@ namespace {
 
 constexpr std::size_t kPrefix = 4;  // "s00_": decides the alphabetical order
 
+// Smaller where many are summed, so that wide models stay tame.
 Array small_numbers(RngKey key, const Shape& shape, DType dtype) {
-  return random_uniform(key, shape, -0.8, 0.8, dtype);
+  const double rows = shape.empty() ? 1 : static_cast<double>(shape[0]);
+  const double most = 0.8 * std::min(1.0, 2.3 / std::sqrt(rows));
+  return random_uniform(key, shape, -most, most, dtype);
 }
 
 }  // namespace
@@ -94,6 +101,17 @@ Slot ModelPlanner::any() {
   const auto n = static_cast<std::int64_t>(slots_.size());
   const std::int64_t i = std::max(below(n), below(n));
   return slots_[static_cast<std::size_t>(i)];
+}
+
+std::int64_t ModelPlanner::odd_size() {
+  constexpr std::array<std::int64_t, 12> kSizes = {1,  2,  3,  5,  7,  8,
+                                                   16, 17, 24, 33, 40, 65};
+  return kSizes[static_cast<std::size_t>(below(kSizes.size()))];
+}
+
+std::int64_t ModelPlanner::any_width() {
+  if (chance(0.75)) return plan().width;
+  return options_.odd_sizes ? odd_size() : 2 + below(4);
 }
 
 Slot ModelPlanner::of_width(std::int64_t width) {
@@ -191,7 +209,8 @@ void ModelPlanner::plan_layout() {
   if (kind >= 6) plan().lead = {2};
   plan().batched = kind >= 8;
   mark(plan().batched ? "batch" : kind >= 6 ? "two_position_axes" : "one_position_axis");
-  plan().width = 3 + below(2);
+  plan().width = options_.odd_sizes ? odd_size() : 3 + below(2);
+  if (options_.odd_sizes && kind >= 6) plan().lead = {1 + below(5)};
   slots_.push_back({0, plan().width});
   if (chance(0.3)) {
     plan().boxes.push_back(std::make_unique<StateBox>());

@@ -16,6 +16,9 @@ struct RandomModelOptions {
   // States and parameters get names in the opposite alphabetical order; the step itself
   // is the same.
   bool reversed_names = false;
+  // Sizes of axes from 1 to 65, so that kernels meet whole vectors, rests and single
+  // elements; otherwise all are 2 to 5.
+  bool odd_sizes = false;
 };
 
 // A pure function of the seed: 2 to 12 ops, 1 to 4 hidden states.

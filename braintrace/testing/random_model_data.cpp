@@ -159,8 +159,9 @@ void plain_product(ModelPlanner& m) {
 void swapped(ModelPlanner& m) {
   if (m.lead().size() != 1) return rolled(m);
   m.mark("transpose");
-  const Slot a = m.of_width(2);  // the leading axis has size 2
-  m.push(2, [=](const Pool& p) { return transpose(p[a.id]); });
+  const std::int64_t n = m.lead()[0];
+  const Slot a = m.of_width(n);
+  m.push(n, [=](const Pool& p) { return transpose(p[a.id]); });
 }
 
 constexpr ModelRecipe kPlain[] = {unary, unary, binary, binary,     gate,

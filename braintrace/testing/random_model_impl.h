@@ -61,7 +61,7 @@ class ModelPlanner {
   Slot of_width(std::int64_t width);
   Slot input() const { return slots_.front(); }
   Shape shape(std::int64_t width) const;  // of a value with that last axis
-  std::int64_t any_width() { return chance(0.75) ? plan().width : 2 + below(4); }
+  std::int64_t any_width();
   Array constant(const Shape& shape);  // random numbers
 
   // ---- weights ----
@@ -83,6 +83,7 @@ class ModelPlanner {
   template <class T>
   T* place(std::unique_ptr<T> s, const std::string& name);
   std::string named(const std::string& name);
+  std::int64_t odd_size();
   Shape state_size(std::int64_t width) const;  // without batch
   void plan_layout();
   void plan_policies();

@@ -39,7 +39,8 @@ void traced_convolution(Writer& w) {
 }
 void dense(Writer& w) {
   const Value x = w.of_rank(1 + w.below(2));
-  w.push(w.tame(matmul(x, w.parameter({x.dim(-1), 3}), maybe_bias(w, {3}))));
+  const std::int64_t n = w.size_or(3);
+  w.push(w.tame(matmul(x, w.parameter({x.dim(-1), n}), maybe_bias(w, {n}))));
 }
 void scale(Writer& w) {
   const Value x = w.any();
@@ -47,16 +48,16 @@ void scale(Writer& w) {
 }
 void grouped(Writer& w) {
   const Value x = w.of_rank(2);
-  const std::int64_t g = x.dim(0), k = x.dim(1);
-  w.push(w.tame(grouped_matmul(x, w.parameter({g, k, 2}), maybe_bias(w, {g, 2}))));
+  const std::int64_t g = x.dim(0), k = x.dim(1), n = w.size_or(2);
+  w.push(w.tame(grouped_matmul(x, w.parameter({g, k, n}), maybe_bias(w, {g, n}))));
 }
 void contraction(Writer& w) {
   const Value x = w.of_rank(3);
-  const Value weight = w.parameter({x.dim(1), x.dim(2), 2});
+  const Value weight = w.parameter({x.dim(1), x.dim(2), w.size_or(2)});
   w.push(w.tame(einsum("bhd,hde->bhe", x, weight)));
 }
 void lookup(Writer& w) {
-  w.push(w.tame(embedding(w.index(4, {2}), w.parameter({4, 3}))));
+  w.push(w.tame(embedding(w.index(4, {w.size_or(2)}), w.parameter({4, w.size_or(3)}))));
 }
 void sparse(Writer& w) {
   const SparseStructure s{.in = 3, .out = 2, .rows = {0, 0, 2}, .cols = {0, 1, 1}};
@@ -66,8 +67,9 @@ void sparse(Writer& w) {
 }
 void low_rank(Writer& w) {
   const Value x = w.of_rank(2);
-  const Value b = w.parameter({x.dim(1), 1}), a = w.parameter({1, 3});
-  w.push(w.tame(lora_matmul(x, b, a, 0.5, maybe_bias(w, {3}))));
+  const std::int64_t n = w.size_or(3);
+  const Value b = w.parameter({x.dim(1), 1}), a = w.parameter({1, n});
+  w.push(w.tame(lora_matmul(x, b, a, 0.5, maybe_bias(w, {n}))));
 }
 
 void loop(Writer& w) {
