@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of named arrays, checkpoints, and the memory a rule will take.
-#include "convert.h"
+#include "records.h"
 #include <fmt/format.h>
 
 #include "braintrace/algo/memory_plan.h"
@@ -69,36 +69,42 @@ void def_checkpoint(py::module_& m) {
 }
 
 void def_memory_plan(py::module_& m) {
-  py::class_<MemoryItem>(m, "MemoryItem",
-                         "One array a learning rule stores.\n\n"
-                         ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
-                         ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
-                         ">>> bt.memory_plan(graph, 'd_rtrl').items[0].kind\n'bwg'")
-      .def_readonly("kind", &MemoryItem::kind)
-      .def_readonly("owner", &MemoryItem::owner)
-      .def_readonly("key", &MemoryItem::key)
-      .def_readonly("relation", &MemoryItem::relation)
-      .def_readonly("group", &MemoryItem::group)
-      .def_property_readonly("shape",
-                             [](const MemoryItem& i) { return to_tuple(i.shape); })
-      .def_readonly("dtype", &MemoryItem::dtype)
-      .def_readonly("bytes", &MemoryItem::bytes)
-      .def("__repr__", [](const MemoryItem& i) {
-        return fmt::format("MemoryItem({}, {}, {})", i.kind, i.owner,
-                           bytes_text(i.bytes));
-      });
-  py::class_<MemoryPlan>(m, "MemoryPlan",
-                         "What a learning rule will store; made by memory_plan.\n\n"
-                         ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
-                         ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
-                         ">>> bt.memory_plan(graph, 'd_rtrl').algorithm\n'D_RTRL'")
-      .def_readonly("algorithm", &MemoryPlan::algorithm)
-      .def_readonly("items", &MemoryPlan::items)
-      .def_property_readonly("total_bytes", &MemoryPlan::total_bytes)
-      .def("__repr__", [](const MemoryPlan& p) {
-        return fmt::format("MemoryPlan({}, {} arrays, {})", p.algorithm, p.items.size(),
-                           bytes_text(p.total_bytes()));
-      });
+  using Item = MemoryItem;
+  auto item =
+      py::class_<Item>(m, "MemoryItem",
+                       "One array a learning rule stores.\n\n"
+                       ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+                       ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+                       ">>> bt.memory_plan(graph, 'd_rtrl').items[0].kind\n'bwg'")
+          .def_readonly("kind", &MemoryItem::kind)
+          .def_readonly("owner", &MemoryItem::owner)
+          .def_readonly("key", &MemoryItem::key)
+          .def_readonly("relation", &MemoryItem::relation)
+          .def_readonly("group", &MemoryItem::group)
+          .def_property_readonly("shape",
+                                 [](const MemoryItem& i) { return to_tuple(i.shape); })
+          .def_readonly("dtype", &MemoryItem::dtype)
+          .def_readonly("bytes", &MemoryItem::bytes)
+          .def("__repr__", [](const MemoryItem& i) {
+            return fmt::format("MemoryItem({}, {}, {})", i.kind, i.owner,
+                               bytes_text(i.bytes));
+          });
+  def_record(item, &Item::kind, &Item::owner, &Item::key, &Item::relation, &Item::group,
+             &Item::shape, &Item::dtype, &Item::bytes);
+  auto plan = py::class_<MemoryPlan>(
+                  m, "MemoryPlan",
+                  "What a learning rule will store; made by memory_plan.\n\n"
+                  ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+                  ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+                  ">>> bt.memory_plan(graph, 'd_rtrl').algorithm\n'D_RTRL'")
+                  .def_readonly("algorithm", &MemoryPlan::algorithm)
+                  .def_readonly("items", &MemoryPlan::items)
+                  .def_property_readonly("total_bytes", &MemoryPlan::total_bytes)
+                  .def("__repr__", [](const MemoryPlan& p) {
+                    return fmt::format("MemoryPlan({}, {} arrays, {})", p.algorithm,
+                                       p.items.size(), bytes_text(p.total_bytes()));
+                  });
+  def_record(plan, &MemoryPlan::algorithm, &MemoryPlan::items);
   m.def(
       "memory_plan",
       [](const ETraceGraph& graph, const py::object& algorithm, std::int64_t window) {
@@ -114,19 +120,22 @@ void def_memory_plan(py::module_& m) {
 }
 
 void def_choice(py::module_& m) {
-  py::class_<AlgorithmChoice>(
-      m, "AlgorithmChoice",
-      "The rule that fits a budget; made by choose_algorithm.\n\n"
-      ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
-      ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
-      ">>> bt.choose_algorithm(graph, 1000000)\nAlgorithmChoice(D_RTRL, 768 B)")
-      .def_readonly("algorithm", &AlgorithmChoice::algorithm)
-      .def_readonly("plan", &AlgorithmChoice::plan)
-      .def_readonly("considered", &AlgorithmChoice::considered)
-      .def("__repr__", [](const AlgorithmChoice& c) {
-        return fmt::format("AlgorithmChoice({}, {})", c.algorithm.name,
-                           bytes_text(c.plan.total_bytes()));
-      });
+  using Choice = AlgorithmChoice;
+  auto choice =
+      py::class_<Choice>(
+          m, "AlgorithmChoice",
+          "The rule that fits a budget; made by choose_algorithm.\n\n"
+          ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+          ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+          ">>> bt.choose_algorithm(graph, 1000000)\nAlgorithmChoice(D_RTRL, 768 B)")
+          .def_readonly("algorithm", &AlgorithmChoice::algorithm)
+          .def_readonly("plan", &AlgorithmChoice::plan)
+          .def_readonly("considered", &AlgorithmChoice::considered)
+          .def("__repr__", [](const AlgorithmChoice& c) {
+            return fmt::format("AlgorithmChoice({}, {})", c.algorithm.name,
+                               bytes_text(c.plan.total_bytes()));
+          });
+  def_record(choice, &Choice::algorithm, &Choice::plan, &Choice::considered);
   m.def(
       "choose_algorithm",
       [](const ETraceGraph& graph, std::int64_t budget_bytes, double decay) {

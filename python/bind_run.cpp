@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training runs: a loop that can be watched, stopped and taken up again, and what
 // happened.
-#include "convert.h"
 #include "made.h"
 #include "py_learner.h"
+#include "records.h"
 #include <fmt/format.h>
 
 #include "braintrace/algo/memory_plan.h"
@@ -120,20 +120,23 @@ class PyRun {
 };
 
 void def_points(py::module_& m) {
-  py::class_<RunPoint>(
-      m, "RunPoint",
-      "What was measured after some updates.\n\n"
-      ">>> net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))\n"
-      ">>> run = bt.TrainingRun(bt.tasks.integrator(), net, 'd_rtrl', bt.Adam())\n"
-      ">>> _ = run.train(2)\n"
-      ">>> run.log.training[0].update\n1")
-      .def_readonly("update", &RunPoint::update)
-      .def_readonly("loss", &RunPoint::loss)
-      .def_readonly("accuracy", &RunPoint::accuracy)
-      .def_readonly("firing_rate", &RunPoint::firing_rate)
-      .def("__repr__", [](const RunPoint& p) {
-        return fmt::format("RunPoint(update={}, loss={})", p.update, p.loss);
-      });
+  auto point =
+      py::class_<RunPoint>(
+          m, "RunPoint",
+          "What was measured after some updates.\n\n"
+          ">>> net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))\n"
+          ">>> run = bt.TrainingRun(bt.tasks.integrator(), net, 'd_rtrl', bt.Adam())\n"
+          ">>> _ = run.train(2)\n"
+          ">>> run.log.training[0].update\n1")
+          .def_readonly("update", &RunPoint::update)
+          .def_readonly("loss", &RunPoint::loss)
+          .def_readonly("accuracy", &RunPoint::accuracy)
+          .def_readonly("firing_rate", &RunPoint::firing_rate)
+          .def("__repr__", [](const RunPoint& p) {
+            return fmt::format("RunPoint(update={}, loss={})", p.update, p.loss);
+          });
+  def_record(point, &RunPoint::update, &RunPoint::loss, &RunPoint::accuracy,
+             &RunPoint::firing_rate);
   py::class_<Points>(
       m, "RunPoints",
       "Points of a log, oldest first.\n\n"
@@ -147,41 +150,49 @@ void def_points(py::module_& m) {
         if (i < -n || i >= n) throw py::index_error("no such point");
         return p.all()[static_cast<std::size_t>(i < 0 ? i + n : i)];
       });
-  py::class_<SpikeRaster>(
-      m, "SpikeRaster",
-      "(step, unit) of every spike of a population.\n\n"
-      ">>> net = bt.nn.Sequential(bt.nn.Linear(4, 6), bt.nn.LIF(6), bt.nn.Linear(6, 2))\n"
-      ">>> task = bt.tasks.delayed_match(channels=4)\n"
-      ">>> found = bt.evaluate(task, bt.nn.init_all_states(net), samples=8, "
-      "raster_units=6)\n"
-      ">>> found.rasters[0].units\n6")
-      .def_readonly("population", &SpikeRaster::population)
-      .def_readonly("steps", &SpikeRaster::steps)
-      .def_readonly("units", &SpikeRaster::units)
-      .def_readonly("spikes", &SpikeRaster::spikes);
+  auto raster =
+      py::class_<SpikeRaster>(
+          m, "SpikeRaster",
+          "(step, unit) of every spike of a population.\n\n"
+          ">>> net = bt.nn.Sequential(bt.nn.Linear(4, 6), bt.nn.LIF(6), bt.nn.Linear(6, "
+          "2))\n"
+          ">>> task = bt.tasks.delayed_match(channels=4)\n"
+          ">>> found = bt.evaluate(task, bt.nn.init_all_states(net), samples=8, "
+          "raster_units=6)\n"
+          ">>> found.rasters[0].units\n6")
+          .def_readonly("population", &SpikeRaster::population)
+          .def_readonly("steps", &SpikeRaster::steps)
+          .def_readonly("units", &SpikeRaster::units)
+          .def_readonly("spikes", &SpikeRaster::spikes);
+  def_record(raster, &SpikeRaster::population, &SpikeRaster::steps, &SpikeRaster::units,
+             &SpikeRaster::spikes);
 }
 
 void def_log(py::module_& m) {
-  py::class_<RunLog, std::shared_ptr<RunLog>>(
-      m, "RunLog",
-      "What happened in a run; grows while it trains.\n\n"
-      ">>> net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))\n"
-      ">>> run = bt.TrainingRun(bt.tasks.integrator(), net, 'd_rtrl', bt.Adam())\n"
-      ">>> _ = run.train(2)\n"
-      ">>> run.log\nRunLog(2 updates, 0 evaluations)")
-      .def_property_readonly("training", points(&RunLog::training), "One per update.")
-      .def_property_readonly("evaluations", points(&RunLog::evaluations),
-                             "On data that was not trained on.")
-      .def_readonly("constant_loss", &RunLog::constant_loss)
-      .def_readonly("constant_accuracy", &RunLog::constant_accuracy)
-      .def_readonly("rasters", &RunLog::rasters)
-      .def_readonly("seconds", &RunLog::seconds)
-      .def_readonly("time_steps", &RunLog::time_steps)
-      .def("to_json", [](const RunLog& l) { return run_log_to_json(l); })
-      .def("__repr__", [](const RunLog& l) {
-        return fmt::format("RunLog({} updates, {} evaluations)", l.training.size(),
-                           l.evaluations.size());
-      });
+  auto log =
+      py::class_<RunLog, std::shared_ptr<RunLog>>(
+          m, "RunLog",
+          "What happened in a run; grows while it trains.\n\n"
+          ">>> net = bt.nn.Sequential(bt.nn.GRUCell(1, 4), bt.nn.Linear(4, 1))\n"
+          ">>> run = bt.TrainingRun(bt.tasks.integrator(), net, 'd_rtrl', bt.Adam())\n"
+          ">>> _ = run.train(2)\n"
+          ">>> run.log\nRunLog(2 updates, 0 evaluations)")
+          .def_property_readonly("training", points(&RunLog::training), "One per update.")
+          .def_property_readonly("evaluations", points(&RunLog::evaluations),
+                                 "On data that was not trained on.")
+          .def_readonly("constant_loss", &RunLog::constant_loss)
+          .def_readonly("constant_accuracy", &RunLog::constant_accuracy)
+          .def_readonly("rasters", &RunLog::rasters)
+          .def_readonly("seconds", &RunLog::seconds)
+          .def_readonly("time_steps", &RunLog::time_steps)
+          .def("to_json", [](const RunLog& l) { return run_log_to_json(l); })
+          .def("__repr__", [](const RunLog& l) {
+            return fmt::format("RunLog({} updates, {} evaluations)", l.training.size(),
+                               l.evaluations.size());
+          });
+  def_record(log, &RunLog::facts, &RunLog::training, &RunLog::evaluations,
+             &RunLog::constant_loss, &RunLog::constant_accuracy, &RunLog::rasters,
+             &RunLog::seconds, &RunLog::time_steps);
 }
 
 void def_evaluate(py::module_& m) {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "convert.h"
 #include "named_option.h"
+#include "records.h"
 #include <fmt/format.h>
 
 #include "braintrace/etrace/cut_set.h"
@@ -159,12 +159,14 @@ CompileOptions compile_options(const py::dict& keywords) {
 
 namespace {
 
-bool same_record(const CompilationRecord& a, const CompilationRecord& b) {
-  const auto fields = [](const CompilationRecord& r) {
-    return std::tie(r.kind, r.level, r.message, r.primitive, r.weight_path,
-                    r.hidden_paths, r.more_weights, r.context);
-  };
-  return fields(a) == fields(b);
+py::tuple fields_of(const ParameterVerdict& v) {
+  return py::make_tuple(v.path, static_cast<int>(v.verdict), v.reason);
+}
+
+ParameterVerdict verdict_of(const py::tuple& t) {
+  require_fields<ParameterVerdict>(t, 3);
+  return {t[0].cast<Path>(), static_cast<Verdict>(t[1].cast<int>()),
+          t[2].cast<std::string>()};
 }
 
 }  // namespace
@@ -173,39 +175,44 @@ void init_etrace_records(py::module_& m) {
   def_kinds(m);
   def_policy(m);
   using R = CompilationRecord;
-  py::class_<R>(m, "CompilationRecord",
-                "One decision of the compiler.\n\n"
-                ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
-                ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
-                ">>> graph.diagnostics[0].kind.name\n'RELATION_INCLUDED'")
-      .def_readonly("kind", &R::kind)
-      .def_readonly("level", &R::level)
-      .def_readonly("message", &R::message)
-      .def_readonly("primitive", &R::primitive)
-      .def_readonly("weight_path", &R::weight_path)
-      .def_readonly("hidden_paths", &R::hidden_paths)
-      .def_property_readonly("context",
-                             [](const R& r) {
-                               return std::map<std::string, std::string>(
-                                   r.context.begin(), r.context.end());
-                             })
-      .def("__eq__", &same_record, py::is_operator())
-      .def("__hash__", [](const R& r) { return std::hash<std::string>()(to_string(r)); })
-      .def("__repr__", [](const R& r) { return to_string(r); });
-  py::class_<ParameterVerdict>(
-      m, "ParameterVerdict",
-      "What becomes of a parameter.\n\n"
-      ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
-      ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
-      ">>> graph.verdicts[0]\n('Wh', 'weight'): direct")
-      .def_readonly("path", &ParameterVerdict::path)
-      .def_readonly("reason", &ParameterVerdict::reason)
-      .def_property_readonly(
-          "verdict",
-          [](const ParameterVerdict& v) { return std::string(to_string(v.verdict)); })
-      .def("__repr__", [](const ParameterVerdict& v) {
-        return fmt::format("{}: {}", to_string(v.path), to_string(v.verdict));
-      });
+  auto record =
+      py::class_<R>(m, "CompilationRecord",
+                    "One decision of the compiler.\n\n"
+                    ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+                    ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+                    ">>> graph.diagnostics[0].kind.name\n'RELATION_INCLUDED'")
+          .def_readonly("kind", &R::kind)
+          .def_readonly("level", &R::level)
+          .def_readonly("message", &R::message)
+          .def_readonly("primitive", &R::primitive)
+          .def_readonly("weight_path", &R::weight_path)
+          .def_readonly("hidden_paths", &R::hidden_paths)
+          .def_property_readonly("context",
+                                 [](const R& r) {
+                                   return std::map<std::string, std::string>(
+                                       r.context.begin(), r.context.end());
+                                 })
+          .def("__repr__", [](const R& r) { return to_string(r); });
+  def_record(record, &R::kind, &R::level, &R::message, &R::primitive, &R::weight_path,
+             &R::hidden_paths, &R::more_weights, &R::context);
+  record.def("__hash__",
+             [](const R& r) { return std::hash<std::string>()(to_string(r)); });
+  auto verdict =
+      py::class_<ParameterVerdict>(
+          m, "ParameterVerdict",
+          "What becomes of a parameter.\n\n"
+          ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"
+          ">>> graph = bt.compile_etrace_graph(gru, bt.zeros(3))\n"
+          ">>> graph.verdicts[0]\n('Wh', 'weight'): direct")
+          .def_readonly("path", &ParameterVerdict::path)
+          .def_readonly("reason", &ParameterVerdict::reason)
+          .def_property_readonly(
+              "verdict",
+              [](const ParameterVerdict& v) { return std::string(to_string(v.verdict)); })
+          .def("__repr__", [](const ParameterVerdict& v) {
+            return fmt::format("{}: {}", to_string(v.path), to_string(v.verdict));
+          });
+  def_as_tuple(verdict, fields_of, verdict_of);
   py::class_<CutEntry>(m, "CutEntry",
                        "Where past credit stops.\n\n"
                        ">>> gru = bt.nn.init_all_states(bt.nn.GRUCell(3, 4), seed=1)\n"

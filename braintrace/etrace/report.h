@@ -22,6 +22,7 @@ struct CompilationReport {
     std::string reason;  // "" when the compiler never met it as a trainable op
   };
 
+  CompilationReport() = default;
   explicit CompilationReport(const ETraceGraph& graph);
 
   std::vector<Group> hidden_groups;

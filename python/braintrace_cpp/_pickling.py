@@ -106,3 +106,10 @@ setattr(_core.ETraceGraph, "__reduce__", _refuse(
     "refers to its model; compile again, or keep to_json()"))
 setattr(ETraceAlgorithm, "__reduce__", _refuse(
     "is compiled from a model; save(file) keeps all of its numbers"))
+for _kind in (_core.HiddenGroup, _core.HiddenParamOpRelation, _core.HiddenPerturbation,
+              _core.ModuleInfo, _core.StepModel, _core.ScanDescentInfo, _core.SnapPattern,
+              _core.CutEntry):
+    setattr(_kind, "__reduce__", _refuse(
+        "is part of a compiled graph; compile again, or keep the graph's to_json() or report"))
+for _kind in (_core.ETraceGraphExecutor, _core.ETraceVjpGraphExecutor, _core.LossHandle):
+    setattr(_kind, "__reduce__", _refuse("is compiled from a model; make it again from the model"))

@@ -151,6 +151,46 @@ def test_programs():
     assert through(program) == program
 
 
+# ---- what is reported ----
+
+def a_run():
+    net = bt.nn.Sequential(bt.nn.Linear(4, 6), bt.nn.LIF(6), bt.nn.Linear(6, 2))
+    run = bt.TrainingRun(bt.tasks.delayed_match(channels=4), net, "d_rtrl", bt.Adam(), batch=2)
+    run.train(updates=1, evaluate_every=1, samples=2)
+    return run
+
+
+def reports():
+    run = a_run()
+    graph = run.learner.graph
+    certificate, plan = run.certificate(), bt.memory_plan(graph, "d_rtrl")
+    return [certificate, certificate.rows[0], certificate.states[0], plan, plan.items[0],
+            graph.report, graph.diagnostics[0], graph.verdicts[0], run.log,
+            run.log.training[0], bt.choose_algorithm(graph, 10**6)]
+
+
+def test_what_is_reported_is_plain_data():
+    for item in reports():
+        for other in (through(item), copy.copy(item), copy.deepcopy(item)):
+            assert other == item and type(other) is type(item)
+
+
+def test_a_report_keeps_its_texts():
+    run = a_run()
+    certificate, report = run.certificate(), run.learner.graph.report
+    assert str(through(certificate)) == str(certificate)
+    other = through(report)
+    assert other.to_str(2) == report.to_str(2)
+    assert (other.verdict_table(), other.counts) == (report.verdict_table(), report.counts)
+    assert other._repr_html_() == report._repr_html_()
+
+
+def test_reports_of_others_differ():
+    plans = [bt.memory_plan(bt.compile_etrace_graph(
+        bt.nn.init_all_states(bt.nn.GRUCell(3, n)), bt.zeros(3)), "d_rtrl") for n in (4, 5)]
+    assert plans[0] != plans[1] and plans[0] != "a plan"
+
+
 # ---- models ----
 
 @pytest.mark.parametrize("make, text", [
@@ -158,6 +198,10 @@ def test_programs():
     (lambda: bt.HiddenState(4), "HiddenState belongs to a model"),
     (lambda: bt.compile(bt.nn.GRUCell(3, 4), "d_rtrl", bt.zeros(3)), r"D_RTRL is compiled.*save"),
     (lambda: bt.compile(bt.nn.GRUCell(3, 4), "d_rtrl", bt.zeros(3)).graph, "refers to its model"),
+    (lambda: bt.compile(bt.nn.GRUCell(3, 4), "d_rtrl", bt.zeros(3)).graph.hidden_groups[0],
+     "HiddenGroup is part of a compiled graph"),
+    (lambda: bt.compile(bt.nn.GRUCell(3, 4), "d_rtrl", bt.zeros(3)).graph.cuts[0],
+     "CutEntry is part of a compiled graph"),
 ])
 def test_models_are_refused_with_what_to_do_instead(make, text):
     for move in (pickle.dumps, copy.deepcopy):
