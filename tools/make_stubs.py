@@ -134,6 +134,7 @@ def nn_stub(nn, core):
         "    def get_spike(self) -> _Value: ...\n    def add_current(self, current: Any) -> None: ..."
         "\n    def add_delta(self, delta: Any) -> None: ...",
         "class Synapse(Module):\n    @property\n    def output(self) -> _Value: ...\n"
+        "    @classmethod\n    def desc(cls, *args: Any, **kwargs: Any) -> Any: ...\n"
         "    def add_delta(self, x: Any) -> None: ..."]
     for cls in dict.fromkeys(layers):
         signature = cls.__doc__.split("\n")[0][len(cls.__name__) + 1:-1]

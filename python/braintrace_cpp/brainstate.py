@@ -7,9 +7,12 @@ numbers, transformations that a learner makes unnecessary to write.
 >>> brainstate.random.randn(2, 3).shape
 (2, 3)
 """
-from types import SimpleNamespace
+import math as _math
 
-from . import _core, nn  # noqa: F401
+import numpy as _numpy
+
+from . import _core, _stand_ins
+from . import nn as _nn
 from ._core import (
     HiddenGroupState,
     HiddenState,
@@ -18,9 +21,13 @@ from ._core import (
     ShortTermState,
     State,
 )
-from ._errors import UserValueError
+from ._descriptions import NAMES as _PROJECTIONS
+from ._environ import environ
+from ._errors import NotSupportedError, UserValueError
 from ._learner import ETraceAlgorithm
-from .jax import _tree_map
+from ._stand_ins import ACTIVATIONS as _ACTIVATIONS
+from ._stand_ins import Place as _Place
+from .jax import _jit, _tree_map
 
 
 class _Random:
@@ -64,6 +71,40 @@ class _Random:
         return _core.random_bernoulli(self.split_key(), p, size)
 
 
+    def permutation(self, x):
+        """The numbers below x, or the entries of x along its first axis, in any order."""
+        count = x if isinstance(x, int) else len(x)
+        if _core._is_tracing():
+            raise NotSupportedError("random.permutation: draws before a model runs, not in it")
+        order = _numpy.argsort(_numpy.asarray(self.rand(count)), kind="stable")
+        order = _core.Value(order.astype("int32"))
+        return order if isinstance(x, int) else _core.take(x, order)
+
+    def choice(self, a, size=(), replace=True, p=None):
+        """Numbers below a, or entries of a along its first axis; p: how likely each is."""
+        size = (size,) if isinstance(size, int) else tuple(size)
+        count = a if isinstance(a, int) else len(a)
+        if replace and p is None:
+            drawn = self.randint(0, count, size)
+        elif replace:
+            chance = _core.Value(p)
+            if chance.shape != (count,):
+                raise UserValueError(f"random.choice: p must have one entry for each of {count}, "
+                                     f"got shape {chance.shape}")
+            ends = _core.cumsum(chance / _core.sum(chance), 0)
+            below = _core.expand_dims(self.rand(*size), -1) >= ends[:-1]
+            drawn = _core.sum(_core.astype(below, "i32"), -1)
+        elif p is None:
+            wanted = _math.prod(size)
+            if wanted > count:
+                raise UserValueError(f"random.choice: {wanted} of {count} without replacement")
+            drawn = self.permutation(count)[:wanted].reshape(size)
+        else:
+            raise NotSupportedError("random.choice: replace=False with p has no stand-in; draw "
+                                    "with numpy.random.Generator.choice")
+        return drawn if isinstance(a, int) else _core.take(a, drawn)
+
+
 def _for_loop(f, *xs):
     """f at every step, outputs stacked; states of a learner move on."""
     if isinstance(f, ETraceAlgorithm):
@@ -94,6 +135,37 @@ def _stacked(outputs):
     return _tree_map(lambda *leaves: _core.stack(leaves, 0), *outputs)
 
 
+_BY_LEARNER = "learner.etrace_grad(xs, ys, step_fn=...) gives gradients"
+_LANES = "models run batches as they are; compile(model, rule, x, batch_size=n) adds the axis"
+_STATES = ("ParamState is what is trained; what a step changes is ShortTermState(value, "
+           "batched=False), which starts anew with the other states")
+
 random = _Random()
-transform = SimpleNamespace(
-    scan=_core.scan, while_loop=_core.while_loop, cond=_core.cond, for_loop=_for_loop)
+init = _stand_ins.initializers(
+    "brainstate.init", plain=False, spread="scale", ends=("min_val", "max_val"))
+surrogate = _stand_ins.surrogates("brainstate.surrogate")
+functional = _Place("brainstate.functional", _ACTIVATIONS)
+nn = _Place("brainstate.nn", {
+    **_ACTIVATIONS, **_PROJECTIONS, "init": init, "surrogate": surrogate, "Module": _nn.Module},
+    {"Vmap": _LANES, "vmap_init_all_states": _LANES,
+     "Dynamics": "nn.Module is the base of models, nn.Neuron of neurons",
+     "RNNCell": "nn.Module is the base of cells",
+     "exp_euler_step": "write the step with exp, as examples/python/13_custom_neuron.py does"},
+    beneath=_nn)
+transform = _Place("brainstate.transform", {
+    "scan": _core.scan, "while_loop": _core.while_loop, "cond": _core.cond,
+    "for_loop": _for_loop, "jit": _jit},
+    {"grad": _BY_LEARNER, "vector_grad": _BY_LEARNER, "value_and_grad": _BY_LEARNER,
+     "vmap": _LANES, "vmap2": _LANES, "vmap_new_states": _LANES,
+     "checkpointed_for_loop": "BPTT(segments=n) keeps one segment",
+     "checkpoint": "BPTT(segments=n) keeps one segment",
+     "jacrev": "ExactRTRL is the rule with whole Jacobians"})
+compile = _Place("brainstate.compile", vars(transform), transform._instead)
+
+
+def __getattr__(name):
+    """Names that have no stand-in say what to use."""
+    instead = {"LongTermState": _STATES, "augment": _BY_LEARNER,
+               "optim": "braintrace_cpp.Adam and others, optimizer.attach(model)",
+               "mixin": "models need none"}
+    raise AttributeError(_stand_ins.missing("brainstate", name, instead, globals()))

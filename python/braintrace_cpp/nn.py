@@ -4,6 +4,8 @@
 Every class is built from the table of the library (`_core._layer_table`), so that signatures
 and defaults are those of C++.
 """
+import re
+
 from . import _core
 from ._core import (
     COBA,
@@ -24,7 +26,7 @@ from ._core import (
     model_kinds,
     surrogate_names,
 )
-
+from ._environ import environ
 
 
 class Neuron(Module):
@@ -65,6 +67,12 @@ class Synapse(Module):
     [1.0, 1.0]
     """
 
+    @classmethod
+    def desc(cls, *args, **kwargs):
+        """A synapse for projections as brainstate writes them (brainstate.nn.AlignPostProj)."""
+        from ._descriptions import Description
+        return Description(cls, cls.__name__, args, kwargs)
+
     def add_delta(self, x):
         """Input of the next step."""
         _core._synapse_delta(self, x)
@@ -76,8 +84,13 @@ class Synapse(Module):
 
 
 def _make_class(index, name, base, doc):
+    parameters = re.findall(r"(\w+)(?:=[^,()]*(?:\([^)]*\))?)?(?:, |\)$)", doc.split("\n")[0])
+    place = parameters.index("dt") if "dt" in parameters else None
+
     def __init__(self, *args, **kwargs):
         Module.__init__(self)
+        if place is not None and "dt" not in kwargs and len(args) <= place:
+            kwargs.update(environ.arguments(self))
         _core._build_layer(self, index, *args, **kwargs)
 
     return type(name, (base,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
@@ -121,6 +134,8 @@ def __getattr__(name):
     """Surrogates and functions by name: nn.ReluGrad(width=2), nn.gelu(x)."""
     if name in surrogate_names():
         return lambda **parameters: Surrogate(name, **parameters)
+    if name in activation_names() and hasattr(_core, name):
+        return getattr(_core, name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 

@@ -5,10 +5,11 @@ import inspect
 
 import braintrace_cpp as bt
 import pytest
-from braintrace_cpp import (_compile, _core, _learner, _optimizers, _training, brainstate, jax, nn,
-                            numpy)
+from braintrace_cpp import (_compile, _core, _learner, _optimizers, _training, brainstate, braintools, jax,
+                            nn, numpy)
 
-MODULES = [bt, nn, _compile, _learner, _optimizers, _training, numpy, brainstate, jax]
+MODULES = [bt, nn, _compile, _learner, _optimizers, _training, numpy, brainstate, braintools,
+           jax]
 
 
 def public_objects():
