@@ -86,6 +86,15 @@ int answer(const CLI::App& app, const CLI::ParseError& e) {
   }
 }
 
+// What no command takes, as it was typed.
+std::string unexpected(const CLI::App& app) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const std::string command =
+      chosen.empty() ? "braintrace" : "braintrace " + chosen.front()->get_name();
+  return fmt::format("not expected: {}; {} --help lists the options",
+                     fmt::join(app.remaining(true), " "), command);
+}
+
 std::string names_of(const std::vector<cli::Command>& commands) {
   std::vector<std::string> names;
   for (const cli::Command& c : commands) names.push_back(c.app->get_name());
@@ -119,6 +128,8 @@ int main(int argc, char** argv) {
     if (no_command && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr)
       return complain(kWrongUse,
                       fmt::format("give a command: {}; or --help", names_of(commands)));
+    if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr)
+      return complain(kWrongUse, unexpected(app));
     return complain(kWrongUse, cli::config_complaint(e.what()));
   }
   const CLI::Option* config = app.get_config_ptr();

@@ -248,6 +248,11 @@ class Refusals(Cli):
             self.assertGreater(result["first_gradient_ms"], 0)
             self.assertFalse({"step_us_min", "gemm_bound_us"} & set(result))  # nothing timed
 
+    def test_unknown_options_are_named_as_they_were_typed(self):
+        self.refuses(2, "not expected: --samplse 64 --fast; braintrace train --help",
+                     "train", "--samplse", "64", "--fast")
+        self.refuses(2, "not expected: --fast; braintrace", "--fast", "train")
+
     def test_no_command_is_exit_code_2(self):
         self.refuses(2, "give a command: show, train")
         self.refuses(2, "unknown command 'paint'; there are: show, train, ", "paint")
