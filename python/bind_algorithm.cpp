@@ -30,6 +30,16 @@ DecayOrRank decay_of(const py::object& o) {
   return {factor_of(pair[0]), factor_of(pair[1])};
 }
 
+// Names NumPy has for types that are read as others (int8, float16) are no trace types.
+DType trace_dtype_of(const char* who, const py::object& value) {
+  const std::optional<DType> stored = exact_dtype(value);
+  if (!stored || !(is_float(*stored) || *stored == DType::bf16))
+    throw UserError(ErrorKind::type,
+                    fmt::format("{}: trace_dtype must be f32, f64 or bf16, got {}", who,
+                                py::repr(value).cast<std::string>()));
+  return *stored;
+}
+
 // Arguments that have no effect here: they choose kernels in the reference.
 bool is_ignored(const std::string& name) {
   return name == "name" || name == "fast_solve" || name == "chunked_trace" ||
@@ -62,7 +72,7 @@ AlgorithmArgs args_of(const char* who, const py::dict& given) {
     else if (name == "segments")
       a.segments = option_as<std::int64_t>(who, name, an_integer, value);
     else if (name == "trace_dtype")
-      a.trace_dtype = value.cast<DType>();
+      a.trace_dtype = trace_dtype_of(who, value);
     else if (name == "config")
       a.config = value.cast<ETraceConfig>();
     else if (name == "vjp_method")

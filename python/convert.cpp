@@ -246,18 +246,25 @@ Shape to_shape(py::handle h) {
 
 namespace {
 
-std::optional<DType> dtype_from(py::handle h) {
+NumpyType type_from(py::handle h) {
   if (PyUnicode_Check(h.ptr()))
-    if (const auto d = dtype_from_string(h.cast<std::string>())) return d;
+    if (const auto d = dtype_from_string(h.cast<std::string>())) return {d, true};
   try {
     const auto o = py::reinterpret_borrow<py::object>(h);
-    return dtype_of_numpy(py::dtype::from_args(o)).dtype;
+    return dtype_of_numpy(py::dtype::from_args(o));
   } catch (const py::error_already_set&) {
-    return std::nullopt;
+    return {};
   }
 }
 
+std::optional<DType> dtype_from(py::handle h) { return type_from(h).dtype; }
+
 }  // namespace
+
+std::optional<DType> exact_dtype(py::handle h) {
+  const NumpyType type = type_from(h);
+  return type.exact ? type.dtype : std::nullopt;
+}
 
 DType to_dtype(py::handle h) {
   const std::optional<DType> d = dtype_from(h);

@@ -53,6 +53,8 @@ std::optional<Arg> to_arg(py::handle h);  // nullopt: not array-like
 Shape to_shape(py::handle h);
 std::optional<Shape> shape_from(py::handle h);  // nullopt: not an int, nor ints
 DType to_dtype(py::handle h);
+// nullopt for names that are read as another type (int8, float16).
+std::optional<DType> exact_dtype(py::handle h);
 py::object dtype_object(DType d);  // numpy's; the name for a type numpy lacks
 
 // A packed array on memory that others own and that is never written.

@@ -4,6 +4,7 @@
 // sees an op.
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <variant>
 
 #include "braintrace/array/index_list.h"
@@ -85,6 +86,7 @@ struct Concatenate {
 };
 struct Gather {
   std::int64_t axis;
+  std::string indices_of = "gather: index";  // what a refusal calls them
 };
 struct ScatterAdd {
   std::int64_t axis;

@@ -19,8 +19,10 @@ Value full_like(const Value& x, double number) {
 }
 
 // The largest entry along the axis, 0 where it is infinite: inf - inf would be NaN.
-// A shift that cancels out, so it needs no derivative.
-Value shift(const Value& x, std::int64_t axis) {
+// A shift that cancels out, so it needs no derivative. The axis counts from the front
+// afterwards.
+Value shift(const char* who, const Value& x, std::int64_t& axis) {
+  axis = normalize_axis(who, axis, x.rank());
   const Value m = stop_gradient(max(x, {.axes = {axis}, .keepdims = true}));
   return select(equal(abs(m), std::numeric_limits<double>::infinity()), 0, m);
 }
@@ -67,21 +69,21 @@ Value layer_norm(Arg x, const Ints& axes, double epsilon) {
 Value softmax(Arg x, std::int64_t axis) {
   const LocationScope here(x.loc);
   const Value v = settle_float(x);
-  const Value e = exp(v - shift(v, axis));
+  const Value e = exp(v - shift("softmax", v, axis));
   return e / sum(e, {.axes = {axis}, .keepdims = true});
 }
 
 Value log_softmax(Arg x, std::int64_t axis) {
   const LocationScope here(x.loc);
   const Value v = settle_float(x);
-  const Value shifted = v - shift(v, axis);
+  const Value shifted = v - shift("log_softmax", v, axis);
   return shifted - log(sum(exp(shifted), {.axes = {axis}, .keepdims = true}));
 }
 
 Value logsumexp(Arg x, std::int64_t axis) {
   const LocationScope here(x.loc);
   const Value v = settle_float(x);
-  const Value m = shift(v, axis);
+  const Value m = shift("logsumexp", v, axis);
   return log(sum(exp(v - m), {.axes = {axis}})) + squeeze(m, axis);
 }
 

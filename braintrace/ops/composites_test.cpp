@@ -85,6 +85,17 @@ TEST_CASE("log_softmax is the logarithm of softmax, also far out") {
               tol::f64);
 }
 
+TEST_CASE("an axis that is not there is refused in the name of the function called") {
+  const Array v = zeros({3});
+  CHECK_THROWS_WITH_AS(softmax(v, 1),
+                       doctest::Contains("softmax: axis 1 is out of range"), UserError);
+  CHECK_THROWS_WITH_AS(log_softmax(v, -2),
+                       doctest::Contains("log_softmax: axis -2 is out of range"),
+                       UserError);
+  CHECK_THROWS_WITH_AS(logsumexp(v, 1),
+                       doctest::Contains("logsumexp: axis 1 is out of range"), UserError);
+}
+
 TEST_CASE("logsumexp is a smooth maximum and keeps infinities") {
   check(
       "log", [](const Value& x) { return logsumexp(x, 0); }, testing::distinct({3, 4}));

@@ -17,9 +17,14 @@ std::vector<Type> infer_gather(std::span<const Type> in, const Attrs& attrs) {
   return {{in[0].dtype, picked_shape(in[0].shape, in[1].shape, axis)}};
 }
 
+// What a refusal calls an index.
+std::string indices_of(const Attrs& attrs) {
+  return attrs.has("labels_of") ? attrs.text("labels_of") + ": label" : "gather: index";
+}
+
 void eval_gather(const Kernel& k) {
   const AxisSplit s = split_at(k.in[0].shape(), k.attrs.integer("axis"));
-  const std::int32_t* index = checked_indices("gather", k.in[1], s.n);
+  const std::int32_t* index = checked_indices(indices_of(k.attrs), k.in[1], s.n);
   const std::int64_t picks = k.in[1].size();
   const std::size_t row = static_cast<std::size_t>(s.inner) * size_of(k.in[0].dtype());
   const auto* x = static_cast<const std::byte*>(k.in[0].raw());
@@ -30,7 +35,7 @@ void eval_gather(const Kernel& k) {
 }
 
 Lowering lower_gather(const Signature& s) {
-  return lowering::Gather{s.attrs.integer("axis")};
+  return lowering::Gather{s.attrs.integer("axis"), indices_of(s.attrs)};
 }
 
 std::vector<Tangent> jvp_gather(const Site& s, std::span<const Tangent> d) {
@@ -63,7 +68,8 @@ Value gather_lanes(const Value& x, const Value& indices, std::int64_t axis) {
 
 BatchResult batch_gather(const Site& s, std::span<const BatchAxis> axes) {
   const std::int64_t axis = s.attrs.integer("axis");
-  if (!axes[0]) return {{take(s.in[0], s.in[1], axis)}, {axis + *axes[1]}};
+  if (!axes[0])
+    return {{emit1(gather_op, {s.in[0], s.in[1]}, s.attrs)}, {axis + *axes[1]}};
   if (!axes[1]) {
     const std::int64_t b = *axes[0];
     const std::int64_t place = b <= axis ? b : b - 1 + s.in[1].rank();
@@ -89,7 +95,7 @@ PositionMap positions_gather(const Signature& s) {
 const OpDef gather_op = {
     .name = "gather",
     .arity = 2,
-    .attrs = {{"axis", AttrKind::integer}},
+    .attrs = {{"axis", AttrKind::integer}, {"labels_of", AttrKind::text, true}},
     .infer = infer_gather,
     .eval = eval_gather,
     .lower = lower_gather,
@@ -104,6 +110,12 @@ Value take(Arg x, Arg indices, std::int64_t axis) {
   const Value v = settle(x);
   const std::int64_t a = normalize_axis("take", axis, v.rank());
   return emit1(gather_op, {v, settle(indices)}, {{"axis", a}}, x.loc);
+}
+
+// Looking labels up in 0, 1, ... is the identity, and a lookup checks its indices.
+Value checked_labels(const char* loss, const Value& labels, std::int64_t classes) {
+  return emit1(gather_op, {iota(classes), labels},
+               {{"axis", std::int64_t{0}}, {"labels_of", std::string(loss)}});
 }
 
 }  // namespace braintrace

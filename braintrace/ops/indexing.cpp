@@ -18,12 +18,12 @@ void require_indices(std::string_view who, const Type& indices) {
       fmt::format("{}: indices must be i32, got {}", who, to_string(indices)));
 }
 
-const std::int32_t* checked_indices(std::string_view who, const Array& indices,
+const std::int32_t* checked_indices(std::string_view what, const Array& indices,
                                     std::int64_t n) {
   const auto* p = indices.data<std::int32_t>();
   for (std::int64_t i = 0; i < indices.size(); ++i)
     BT_REQUIRE(p[i] >= 0 && p[i] < n,
-               fmt::format("{}: index {} is outside [0, {})", who, p[i], n));
+               fmt::format("{} {} is outside [0, {})", what, p[i], n));
   return p;
 }
 

@@ -11,9 +11,12 @@ Shape picked_shape(const Shape& x, const Shape& indices, std::int64_t axis);
 
 // UserError kind type unless i32.
 void require_indices(std::string_view who, const Type& indices);
-// UserError naming `who` and the first index outside [0, n). Returns the indices.
-const std::int32_t* checked_indices(std::string_view who, const Array& indices,
+// UserError "<what> 3 is outside [0, 3)" for the first that is. Returns the indices.
+const std::int32_t* checked_indices(std::string_view what, const Array& indices,
                                     std::int64_t n);
+
+// The labels; when run, UserError naming the loss and the first outside [0, classes).
+Value checked_labels(const char* loss, const Value& labels, std::int64_t classes);
 
 // Indices of n lanes ([n, ...]) into n stacked axes of size d seen as one axis of n * d.
 // An index outside its own lane becomes -1, so that it is still refused when run.

@@ -27,7 +27,7 @@ std::vector<Type> infer_scatter_add(std::span<const Type> in, const Attrs& attrs
 template <class T, class Acc>
 void add_updates(const Kernel& k) {
   const AxisSplit s = split_at(k.in[0].shape(), k.attrs.integer("axis"));
-  const std::int32_t* index = checked_indices("scatter_add", k.in[1], s.n);
+  const std::int32_t* index = checked_indices("scatter_add: index", k.in[1], s.n);
   const std::int64_t picks = k.in[1].size();
   const T* u = k.in[2].data<T>();
   k.out[0] = k.in[0];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -12,10 +13,11 @@
 namespace braintrace {
 namespace {
 
-void check_indices(const char* who, const PickSpec& s, const std::int32_t* indices) {
+void check_indices(std::string_view what, const PickSpec& s,
+                   const std::int32_t* indices) {
   for (std::int64_t j = 0; j < s.picks; ++j)
     BT_REQUIRE(indices[j] >= 0 && indices[j] < s.n,
-               fmt::format("{}: index {} is outside [0, {})", who, indices[j], s.n));
+               fmt::format("{} {} is outside [0, {})", what, indices[j], s.n));
 }
 
 constexpr double kBytesPerNs = 10;
@@ -47,7 +49,7 @@ void scatter_as(const PickSpec& s, const std::int32_t* indices, const void* upda
 
 void gather(const PickSpec& s, const void* x, const std::int32_t* indices, void* y,
             ThreadPool& pool) {
-  check_indices("gather", s, indices);
+  check_indices(s.indices_of, s, indices);
   const std::size_t row = static_cast<std::size_t>(s.inner) * size_of(s.dtype);
   const auto* from = static_cast<const std::byte*>(x);
   auto* to = static_cast<std::byte*>(y);
@@ -66,7 +68,7 @@ void gather(const PickSpec& s, const void* x, const std::int32_t* indices, void*
 
 void scatter_add(const PickSpec& s, const std::int32_t* indices, const void* updates,
                  void* y, ThreadPool& pool) {
-  check_indices("scatter_add", s, indices);
+  check_indices("scatter_add: index", s, indices);
   if (s.dtype == DType::f32)
     return scatter_as<float, float>(s, indices, updates, y, pool);
   if (s.dtype == DType::f64)

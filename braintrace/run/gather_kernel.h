@@ -2,6 +2,7 @@
 #pragma once
 // Slices picked by index along one axis.
 #include <cstdint>
+#include <string>
 
 #include "braintrace/array/dtype.h"
 
@@ -13,6 +14,7 @@ class ThreadPool;
 struct PickSpec {
   DType dtype = DType::f32;
   std::int64_t outer = 1, n = 0, picks = 0, inner = 1;
+  std::string indices_of = "gather: index";  // what a refusal calls them
 };
 
 // y[o, j, :] = x[o, indices[j], :]. UserError when an index is outside [0, n).

@@ -290,8 +290,11 @@ std::optional<PackedKernel> kernel_of(const std::vector<View>& in, const Type& o
     return ReduceKernel(r->kind, in[0].dtype, in[0].shape, r->axes);
   if (const auto* c = std::get_if<lowering::Conv>(&l))
     return ConvKernel({out.dtype, in[0].shape, in[1].shape, out.shape, c->geometry});
-  if (const auto* g = std::get_if<lowering::Gather>(&l))
-    return GatherKernel{picks_along(in[0], g->axis, in[1].size())};
+  if (const auto* g = std::get_if<lowering::Gather>(&l)) {
+    GatherKernel kernel{picks_along(in[0], g->axis, in[1].size())};
+    kernel.spec.indices_of = g->indices_of;
+    return kernel;
+  }
   if (const auto* a = std::get_if<lowering::ScatterAdd>(&l))
     return ScatterKernel{picks_along(in[0], a->axis, in[1].size())};
   if (const auto* s = std::get_if<lowering::Sparse>(&l))

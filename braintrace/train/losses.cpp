@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/ops/indexing.h"
 #include "braintrace/ops/ops.h"
 
 namespace braintrace {
@@ -23,9 +24,8 @@ Value matched(const char* who, const Value& prediction, const Value& target) {
   return astype(target, prediction.dtype());
 }
 
-// Labels that raise when run outside [0, classes): looking them up in 0, 1, ... is the
-// identity, and a lookup checks its indices.
-Value checked_labels(const char* who, const Value& scores, const Value& labels) {
+// Labels that raise when run outside [0, classes).
+Value labels_for(const char* who, const Value& scores, const Value& labels) {
   require_float(who, scores);
   BT_REQUIRE(scores.rank() >= 1,
              fmt::format("{}: scores need a class axis, got a scalar", who));
@@ -37,7 +37,7 @@ Value checked_labels(const char* who, const Value& scores, const Value& labels) 
   BT_REQUIRE(labels.shape() == lead,
              fmt::format("{}: labels must be {}, got {}", who, to_string(lead),
                          to_string(labels.shape())));
-  return take(iota(scores.dim(-1)), labels);
+  return checked_labels(who, labels, scores.dim(-1));
 }
 
 // mean of -log_probs[label]. Selecting, not multiplying by 0, keeps -inf elsewhere
@@ -65,12 +65,12 @@ Value huber(const Value& prediction, const Value& target, double delta) {
 }
 
 Value softmax_cross_entropy(const Value& logits, const Value& labels) {
-  const Value checked = checked_labels("softmax_cross_entropy", logits, labels);
+  const Value checked = labels_for("softmax_cross_entropy", logits, labels);
   return picked_mean(log_softmax(logits), checked);
 }
 
 Value nll(const Value& log_probs, const Value& labels) {
-  const Value checked = checked_labels("nll", log_probs, labels);
+  const Value checked = labels_for("nll", log_probs, labels);
   return picked_mean(log_probs, checked);
 }
 

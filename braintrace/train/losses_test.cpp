@@ -138,8 +138,14 @@ TEST_CASE("losses refuse shapes, types and labels that do not fit") {
                        "nll: labels must be [2], got [1]", UserError);
   CHECK_THROWS_WITH_AS(softmax_cross_entropy(zeros({2, 3}), zeros({2})),
                        "softmax_cross_entropy: labels must be i32, got f32", UserError);
-  CHECK_THROWS_AS(softmax_cross_entropy(zeros({1, 3}), labels({3})), UserError);
-  CHECK_THROWS_AS(softmax_cross_entropy(zeros({1, 3}), labels({-1})), UserError);
+}
+
+TEST_CASE("a label outside the classes is named with its loss") {
+  CHECK_THROWS_WITH_AS(
+      softmax_cross_entropy(zeros({2, 3}), labels({0, 3})),
+      doctest::Contains("softmax_cross_entropy: label 3 is outside [0, 3)"), UserError);
+  CHECK_THROWS_WITH_AS(nll(zeros({1, 3}), labels({-1})),
+                       doctest::Contains("nll: label -1 is outside [0, 3)"), UserError);
 }
 
 }  // namespace braintrace::losses_test

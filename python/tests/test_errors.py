@@ -25,6 +25,13 @@ def compiled():
     return bt.compile(bt.nn.GRUCell(3, 4), bt.D_RTRL, bt.zeros(3))
 
 
+def compiled_losses(labels, **options):
+    batch = (1,) if options else ()
+    learner = bt.compile(bt.nn.GRUCell(3, 4), "d_rtrl", bt.zeros((*batch, 3)), **options)
+    return learner.etrace_grad(bt.ones((3, *batch, 3)), labels,
+                               step_fn=lambda x, y: bt.softmax_cross_entropy(learner(x), y))
+
+
 @pytest.mark.parametrize("call, kind, text", [
     (lambda: bt.Adam(lr="x"), bt.UserTypeError, "Adam: lr must be a number, got 'x'"),
     (lambda: bt.Adam(amsgrad="x", lr=[1]), bt.UserTypeError, "Adam: lr must be a number"),
@@ -63,6 +70,19 @@ def compiled():
     (lambda: bt.compile(NoReturn(), "d_rtrl", bt.zeros(3)), bt.UserTypeError,
      "NoReturn.update returned None"),
     (lambda: bt.tasks.copying(seed="x"), bt.UserTypeError, "copying: seed must be an integer"),
+    (lambda: bt.softmax(bt.ones(3), 1), bt.UserValueError, "^softmax: axis 1 is out of range"),
+    (lambda: bt.softmax_cross_entropy(bt.ones((2, 3)), np.int32([1, 3])), bt.UserValueError,
+     r"^softmax_cross_entropy: label 3 is outside \[0, 3\)"),
+    (lambda: compiled_losses(np.int32([0, 1, 7])), bt.UserValueError,
+     r"^softmax_cross_entropy: label 7 is outside \[0, 4\)"),
+    (lambda: compiled_losses(np.int32([[0], [1], [-2]]), batch_size=1, vmap=True),
+     bt.UserValueError, r"^softmax_cross_entropy: label -2 is outside \[0, 4\)"),
+    (lambda: bt.Algorithm("d_rtrl", {"trace_dtype": "int8"}), bt.UserTypeError,
+     "^d_rtrl: trace_dtype must be f32, f64 or bf16, got 'int8'$"),
+    (lambda: bt.Algorithm("d_rtrl", {"trace_dtype": np.float16}), bt.UserTypeError,
+     "trace_dtype must be f32, f64 or bf16, got .*float16"),
+    (lambda: bt.Algorithm("d_rtrl", {"trace_dtype": "i64"}), bt.UserTypeError,
+     "trace_dtype must be f32, f64 or bf16, got 'i64'"),
 ])
 def test_mistakes_are_user_errors(call, kind, text):
     with pytest.raises(kind, match=text):
