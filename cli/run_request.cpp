@@ -139,7 +139,8 @@ void add_run_options(CLI::App& app, RunRequest& r, RunOptionsWanted wanted) {
     app.add_option("--clip-norm", r.clip_norm, "largest norm of a gradient; 0: any")
         ->check(positive_number(Zero::allowed))
         ->capture_default_str();
-    app.add_option("--update", r.update, "sequence or step: when the weights move")
+    app.add_option("--update", r.update,
+                   "sequence or step: when the weights move; bptt: sequence")
         ->check(one_of({"sequence", "step"}))
         ->capture_default_str();
   }

@@ -176,6 +176,11 @@ class Verify(Case):
         self.assertIn("No parameter is called exact", text)
         self.assertNotIn("what is called exact is exact", text)
 
+    def test_bptt_has_no_updates_at_steps(self):
+        self.refuses(2, "BPTT needs whole sequences; with an update at every step it would go "
+                     "back one step only. Use update sequence", "train", *SMALL, "--algorithm",
+                     "bptt", "--update", "step")
+
     def test_what_does_not_hold_is_exit_code_1(self):
         done = run("verify", *SMALL[:4], "--tolerance", "1e-12")
         self.assertEqual(done.returncode, 1)

@@ -10,7 +10,14 @@
 namespace braintrace {
 namespace {
 
-LearnerOptions learner_options(const TrainingOptions& o) {
+LearnerOptions learner_options(const TrainingOptions& o, const Algorithm& rule) {
+  BT_REQUIRE_KIND(
+      o.update == UpdateAt::sequence || rule.engine != Engine::bptt,
+      ErrorKind::not_supported,
+      fmt::format("TrainingRun: {} needs whole sequences; with an update at "
+                  "every step it would go back one step only. Use update "
+                  "sequence (--update sequence), or an online rule such as D_RTRL",
+                  rule.name));
   BT_REQUIRE(o.batch > 0,
              fmt::format("TrainingRun: batch must be positive, got {}", o.batch));
   LearnerOptions l = o.learner;
@@ -63,7 +70,8 @@ TrainingRun::TrainingRun(Task task, Module& model, const Algorithm& algorithm,
                          UpdateRule rule, const TrainingOptions& options)
     : task_(std::move(task)),
       options_(options),
-      learner_(model, algorithm, {example(task_, options)}, learner_options(options)),
+      learner_(model, algorithm, {example(task_, options)},
+               learner_options(options, algorithm)),
       optimizer_(rule, options.optimizer) {
   optimizer_.attach(model, learner_.threads());
   loss_ = [this](const Values& in) {

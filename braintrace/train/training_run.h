@@ -45,7 +45,8 @@ void begin_sequence(Learner& learner);
 
 class TrainingRun {
  public:
-  // Initialises the model's states and compiles. `model` must outlive the run.
+  // Initialises the model's states and compiles. `model` must outlive the run. UserError
+  // not_supported for BPTT with updates at steps.
   TrainingRun(Task task, Module& model, const Algorithm& algorithm, UpdateRule rule,
               const TrainingOptions& options = {});
 

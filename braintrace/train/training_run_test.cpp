@@ -63,6 +63,16 @@ TEST_CASE("updates at every step learn as well") {
   CHECK(run.log().evaluations.back().loss < run.log().constant_loss / 4);
 }
 
+TEST_CASE("BPTT refuses updates at every step, which would go back one step only") {
+  const Task task = integrator_task();
+  const auto model = model_for(task, "gru", 8);
+  CHECK_THROWS_WITH_AS(
+      TrainingRun(task, *model, BPTT{}, Adam{}, {.update = UpdateAt::step}),
+      doctest::Contains("BPTT needs whole sequences; with an update at every step it "
+                        "would go back one step only. Use update sequence"),
+      UserError);
+}
+
 TEST_CASE("50 batches, a file and 50 more are 100 batches, bit for bit") {
   const testing::TemporaryFolder folder;
   const std::string file = folder.path() + "/run.safetensors";

@@ -22,7 +22,7 @@ class TrainingRun:
     for bit.
 
     Keywords: batch (samples of an update), update ("sequence", or "step": weights move at every
-    scored step), the rule's arguments and the options of compile.
+    scored step; not for BPTT), the rule's arguments and the options of compile.
 
     >>> import braintrace_cpp as bt
     >>> model = bt.nn.Sequential(bt.nn.GRUCell(1, 8), bt.nn.Linear(8, 1))
