@@ -76,7 +76,7 @@ std::string doc(const std::string& name, const std::string& summary,
 
 using Activation = Value (*)(const Value&);
 const std::pair<const char*, Activation> kActivations[] = {
-    {"gelu", nn::gelu},
+    {"gelu_exact", nn::gelu_exact},
     {"gelu_tanh", nn::gelu_tanh},
     {"hard_sigmoid", nn::hard_sigmoid},
     {"hard_swish", nn::hard_swish},
@@ -86,6 +86,8 @@ const std::pair<const char*, Activation> kActivations[] = {
     {"selu", nn::selu},
     {"silu", nn::silu},
     {"soft_sign", nn::soft_sign},
+    {"sparse_plus", nn::sparse_plus},
+    {"sparse_sigmoid", nn::sparse_sigmoid},
     {"tanh_shrink", nn::tanh_shrink}};
 using NumberActivation = Value (*)(const Value&, double);
 struct WithNumber {
@@ -94,19 +96,30 @@ struct WithNumber {
   const char* number;
   double value;
 };
-const WithNumber kNumberActivations[] = {
-    {"celu", nn::celu, "alpha", 1},
-    {"elu", nn::elu, "alpha", 1},
-    {"hard_shrink", nn::hard_shrink, "lambda_", 0.5},
-    {"leaky_relu", nn::leaky_relu, "slope", 0.01},
-    {"soft_shrink", nn::soft_shrink, "lambda_", 0.5}};
+const WithNumber kNumberActivations[] = {{"celu", nn::celu, "alpha", 1},
+                                         {"elu", nn::elu, "alpha", 1},
+                                         {"hard_shrink", nn::hard_shrink, "lambda_", 0.5},
+                                         {"leaky_relu", nn::leaky_relu, "slope", 0.01},
+                                         {"prelu", nn::prelu, "slope", 0.25},
+                                         {"soft_shrink", nn::soft_shrink, "lambda_", 0.5},
+                                         {"squareplus", nn::squareplus, "b", 4}};
 using AxisFunction = Value (*)(Arg, std::int64_t);
 const std::pair<const char*, AxisFunction> kAlongAxis[] = {{"softmax", softmax},
                                                            {"log_softmax", log_softmax},
                                                            {"logsumexp", logsumexp},
                                                            {"argmax", argmax}};
 
+void def_gelu(py::module_& m) {
+  m.def(
+      "gelu", [](Arg x, bool approximate) { return nn::gelu(x.value, approximate); },
+      py::arg("x"), py::arg("approximate") = true,
+      "x (1 + erf(x / sqrt 2)) / 2, approximate: by its usual formula with tanh.\n\n"
+      ">>> round(float(bt.gelu(1.0)), 4), round(float(bt.gelu(1.0, False)), 4)\n"
+      "(0.8412, 0.8413)");
+}
+
 void def_activations(py::module_& m) {
+  def_gelu(m);
   for (const auto& [name, f] : kActivations)
     m.def(
         name, [f = f](Arg x) { return f(x.value); }, py::arg("x"),

@@ -56,6 +56,13 @@ Made make_apply(Reader& r) {
   return r.own<Apply>(f);
 }
 
+Made make_gelu(Reader& r) {
+  bool approximate = false;
+  r.take("approximate", approximate);
+  r.done();
+  return r.own<GELU>(approximate);
+}
+
 Made make_hard_tanh(Reader& r) {
   double low = -1, high = 1;
   r.take("min_val", low);
@@ -87,7 +94,7 @@ std::span<const LayerSpec> activation_layers() {
   static const LayerSpec table[] = {
       {"Apply", "Module", make_apply, typeid(Apply), "Any function of one value.",
        "Apply('tanh')", "3", "(3,)"},
-      {"GELU", "Module", make_plain<GELU>, typeid(GELU), "x (1 + erf(x / sqrt 2)) / 2.",
+      {"GELU", "Module", make_gelu, typeid(GELU), "x (1 + erf(x / sqrt 2)) / 2.",
        "GELU()", "3", "(3,)"},
       {"HardSigmoid", "Module", make_plain<HardSigmoid>, typeid(HardSigmoid),
        "clip(x + 3, 0, 6) / 6.", "HardSigmoid()", "3", "(3,)"},

@@ -19,10 +19,12 @@ const std::map<std::string, Function, std::less<>>& functions() {
       {"celu", [](const Value& x) { return celu(x); }},
       {"elu", [](const Value& x) { return elu(x); }},
       {"gelu", [](const Value& x) { return gelu(x); }},
+      {"gelu_exact", [](const Value& x) { return gelu_exact(x); }},
       {"gelu_tanh", [](const Value& x) { return gelu_tanh(x); }},
       {"glu", [](const Value& x) { return glu(x); }},
       {"hard_shrink", [](const Value& x) { return hard_shrink(x); }},
       {"hard_sigmoid", [](const Value& x) { return hard_sigmoid(x); }},
+      {"hard_silu", [](const Value& x) { return hard_swish(x); }},
       {"hard_swish", [](const Value& x) { return hard_swish(x); }},
       {"hard_tanh", [](const Value& x) { return hard_tanh(x); }},
       {"identity", [](const Value& x) { return x; }},
@@ -30,6 +32,7 @@ const std::map<std::string, Function, std::less<>>& functions() {
       {"log_sigmoid", [](const Value& x) { return log_sigmoid(x); }},
       {"log_softmax", [](const Value& x) { return log_softmax(x); }},
       {"mish", [](const Value& x) { return mish(x); }},
+      {"prelu", [](const Value& x) { return prelu(x); }},
       {"relu", [](const Value& x) { return relu(x); }},
       {"relu6", [](const Value& x) { return relu6(x); }},
       {"selu", [](const Value& x) { return selu(x); }},
@@ -41,6 +44,9 @@ const std::map<std::string, Function, std::less<>>& functions() {
       {"softmax", [](const Value& x) { return softmax(x); }},
       {"softmin", [](const Value& x) { return softmin(x); }},
       {"softplus", [](const Value& x) { return softplus(x); }},
+      {"sparse_plus", [](const Value& x) { return sparse_plus(x); }},
+      {"sparse_sigmoid", [](const Value& x) { return sparse_sigmoid(x); }},
+      {"squareplus", [](const Value& x) { return squareplus(x); }},
       {"swish", [](const Value& x) { return silu(x); }},
       {"tanh", [](const Value& x) { return tanh(x); }},
       {"tanh_shrink", [](const Value& x) { return tanh_shrink(x); }},
@@ -76,7 +82,11 @@ Value elu(const Value& x, double alpha) {
   return select(x > 0, x, alpha * expm1(below_zero(x)));
 }
 
-Value gelu(const Value& x) { return 0.5 * x * (1 + erf(x / std::sqrt(2.0))); }
+Value gelu(const Value& x, bool approximate) {
+  return approximate ? gelu_tanh(x) : gelu_exact(x);
+}
+
+Value gelu_exact(const Value& x) { return 0.5 * x * (1 + erf(x / std::sqrt(2.0))); }
 
 Value gelu_tanh(const Value& x) {
   constexpr double pi = 3.14159265358979323846;
@@ -106,6 +116,8 @@ Value mish(const Value& x) { return x * tanh(softplus(x)); }
 
 Value relu6(const Value& x) { return minimum(relu(x), 6); }
 
+Value prelu(const Value& x, double slope) { return select(x >= 0, x, slope * x); }
+
 Value selu(const Value& x) {
   constexpr double alpha = 1.6732632423543772848170429916717;
   constexpr double scale = 1.0507009873554804934193349852946;
@@ -121,6 +133,14 @@ Value soft_shrink(const Value& x, double lambda) {
 Value soft_sign(const Value& x) { return x / (1 + abs(x)); }
 
 Value softmin(const Value& x, std::int64_t axis) { return softmax(-x, axis); }
+
+Value sparse_plus(const Value& x) {
+  return select(x <= -1, 0, select(x >= 1, x, square(x + 1) / 4));
+}
+
+Value sparse_sigmoid(const Value& x) { return 0.5 * clamp(x + 1, 0, 2); }
+
+Value squareplus(const Value& x, double b) { return 0.5 * (x + sqrt(square(x) + b)); }
 
 Value tanh_shrink(const Value& x) { return x - tanh(x); }
 

@@ -30,24 +30,30 @@ class Activation {
 std::vector<std::string> activation_names();
 
 // Beyond abs, relu, sigmoid, softmax, softplus, tanh, ... of ops.h. s = sigmoid.
-Value celu(const Value& x, double alpha = 1);       // x, below 0: alpha (e^(x/alpha) - 1)
-Value elu(const Value& x, double alpha = 1);        // x, below 0: alpha (e^x - 1)
-Value gelu(const Value& x);                         // x (1 + erf(x / sqrt 2)) / 2
-Value gelu_tanh(const Value& x);                    // its usual tanh approximation
-Value glu(const Value& x, std::int64_t axis = -1);  // first half * s(second half)
+Value celu(const Value& x, double alpha = 1);  // x, below 0: alpha (e^(x/alpha) - 1)
+Value elu(const Value& x, double alpha = 1);   // x, below 0: alpha (e^x - 1)
+// x (1 + erf(x / sqrt 2)) / 2, unless told otherwise in its usual approximation by tanh.
+Value gelu(const Value& x, bool approximate = true);
+Value gelu_exact(const Value& x);                        // the one with erf
+Value gelu_tanh(const Value& x);                         // the approximation
+Value glu(const Value& x, std::int64_t axis = -1);       // first half * s(second half)
 Value hard_shrink(const Value& x, double lambda = 0.5);  // 0 where |x| <= lambda
 Value hard_sigmoid(const Value& x);                      // clamp(x + 3, 0, 6) / 6
 Value hard_swish(const Value& x);                        // x hard_sigmoid(x)
 Value hard_tanh(const Value& x, double low = -1, double high = 1);  // clamp(x, low, high)
 Value leaky_relu(const Value& x, double slope = 0.01);
 Value log_sigmoid(const Value& x);
-Value mish(const Value& x);   // x tanh(softplus(x))
-Value relu6(const Value& x);  // clamp(x, 0, 6)
-Value selu(const Value& x);   // 1.0507 x, below 0: 1.0507 * 1.6733 (exp(x) - 1)
-Value silu(const Value& x);   // x s(x)
+Value mish(const Value& x);                        // x tanh(softplus(x))
+Value relu6(const Value& x);                       // clamp(x, 0, 6)
+Value prelu(const Value& x, double slope = 0.25);  // x, below 0: slope x
+Value selu(const Value& x);  // 1.0507 x, below 0: 1.0507 * 1.6733 (exp(x) - 1)
+Value silu(const Value& x);  // x s(x)
 Value soft_shrink(const Value& x, double lambda = 0.5);  // x moved to 0 by lambda
 Value soft_sign(const Value& x);                         // x / (1 + |x|)
 Value softmin(const Value& x, std::int64_t axis = -1);   // softmax(-x)
-Value tanh_shrink(const Value& x);                       // x - tanh(x)
+Value sparse_plus(const Value& x);     // 0 below -1, (x + 1)^2 / 4 below 1, then x
+Value sparse_sigmoid(const Value& x);  // clamp((x + 1) / 2, 0, 1)
+Value squareplus(const Value& x, double b = 4);  // (x + sqrt(x^2 + b)) / 2
+Value tanh_shrink(const Value& x);               // x - tanh(x)
 
 }  // namespace braintrace::nn

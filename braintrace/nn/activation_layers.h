@@ -26,7 +26,6 @@ class Pointwise : public Module {
 
 inline Value identity(const Value& x) { return x; }
 
-using GELU = Pointwise<gelu>;
 using HardSigmoid = Pointwise<hard_sigmoid>;
 using HardSwish = Pointwise<hard_swish>;
 using Identity = Pointwise<identity>;
@@ -62,6 +61,12 @@ using LogSoftmax = PointwiseWith<log_softmax, std::int64_t>;  // axis
 using SoftShrink = PointwiseWith<soft_shrink, double>;        // lambda
 using Softmax = PointwiseWith<softmax, std::int64_t>;         // axis
 using Softmin = PointwiseWith<softmin, std::int64_t>;         // axis
+
+// Exact unless told otherwise, other than the function gelu.
+class GELU : public PointwiseWith<gelu, bool> {
+ public:
+  explicit GELU(bool approximate = false) : PointwiseWith(approximate) {}
+};
 
 // x where it lies in [low, high], the nearer bound elsewhere.
 class HardTanh : public Module {

@@ -27,6 +27,10 @@ std::unique_ptr<Module> make_shrink(LayerSpec& l) {
   return std::make_unique<Layer>(l.args.number("lambd", 0.5));
 }
 
+std::unique_ptr<Module> make_gelu(LayerSpec& l) {
+  return std::make_unique<GELU>(l.args.flag("approximate", false));
+}
+
 std::unique_ptr<Module> make_leaky_relu(LayerSpec& l) {
   return std::make_unique<LeakyReLU>(l.args.number("negative_slope", 0.01));
 }
@@ -52,7 +56,7 @@ std::vector<LayerKind> activation_layers() {
   return {
       {"CELU", make_alpha<CELU>},
       {"ELU", make_alpha<ELU>},
-      {"GELU", make_pointwise<GELU>},
+      {"GELU", make_gelu},
       {"GLU", make_along<GLU>},
       {"HardShrink", make_shrink<HardShrink>},
       {"HardSigmoid", make_pointwise<HardSigmoid>},

@@ -93,7 +93,8 @@ TEST_CASE("every named activation has the right derivative") {
 TEST_CASE("activations give hand-checked values") {
   CHECK(at("elu", -1) == doctest::Approx(std::exp(-1.0) - 1));
   CHECK(at("elu", 1000) == 1000);
-  CHECK(at("gelu", 1) == doctest::Approx(0.8413447460685429));
+  CHECK(at("gelu", 1) == doctest::Approx(0.8411919906082768).epsilon(1e-9));
+  CHECK(at("gelu_exact", 1) == doctest::Approx(0.8413447460685429).epsilon(1e-9));
   CHECK(at("gelu_tanh", 1) == doctest::Approx(0.8411919906082768));
   CHECK(at("hard_sigmoid", 1) == doctest::Approx(4.0 / 6));
   CHECK(at("hard_swish", 1) == doctest::Approx(4.0 / 6));
@@ -102,10 +103,16 @@ TEST_CASE("activations give hand-checked values") {
   CHECK(at("leaky_relu", -2) == doctest::Approx(-0.02));
   CHECK(at("log_sigmoid", 0) == doctest::Approx(-std::log(2.0)));
   CHECK(at("mish", 1) == doctest::Approx(0.8650983882673103));
+  CHECK(at("prelu", -2) == -0.5);
   CHECK(at("relu6", 7) == 6);
   CHECK(at("selu", 1) == doctest::Approx(1.0507009873554805));
   CHECK(at("silu", 1) == doctest::Approx(0.7310585786300049));
   CHECK(at("soft_sign", -1) == -0.5);
+  CHECK(at("sparse_plus", -2) == 0);
+  CHECK(at("sparse_plus", 0) == 0.25);
+  CHECK(at("sparse_plus", 3) == 3);
+  CHECK(at("sparse_sigmoid", 0.5) == 0.75);
+  CHECK(at("squareplus", 0) == 1);
   CHECK(at("tanh_shrink", 1) == doctest::Approx(1 - std::tanh(1.0)));
   CHECK(at([](const Value& x) { return x * 3; }, 2) == 6);
 }

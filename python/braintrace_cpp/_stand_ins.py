@@ -110,10 +110,6 @@ def surrogates(place):
 
 # ---- activations ----
 
-def _gelu(x, approximate=True):
-    return _core.gelu_tanh(x) if approximate else _core.gelu(x)
-
-
 def _leaky_relu(x, negative_slope=0.01):
     return _core.leaky_relu(x, negative_slope)
 
@@ -129,5 +125,5 @@ def _softmin(x, axis=-1):
 ACTIVATIONS = {name: getattr(_core, name) for name in _core.activation_names()
                if hasattr(_core, name)}
 ACTIVATIONS.update(
-    gelu=_gelu, leaky_relu=_leaky_relu, hard_tanh=_hard_tanh, softmin=_softmin, swish=_core.silu,
+    leaky_relu=_leaky_relu, hard_tanh=_hard_tanh, softmin=_softmin, swish=_core.silu,
     identity=lambda x: x, one_hot=_core.one_hot, logsumexp=_core.logsumexp)

@@ -36,6 +36,6 @@ tree = SimpleNamespace(map=_tree_map)
 nn = SimpleNamespace(**{name: ACTIVATIONS[name] for name in (
     "relu", "sigmoid", "softplus", "tanh", "gelu", "silu", "swish", "elu", "celu", "selu", "glu",
     "leaky_relu", "log_sigmoid", "log_softmax", "softmax", "logsumexp", "relu6", "soft_sign",
-    "hard_sigmoid", "hard_swish", "hard_tanh", "one_hot")})
+    "sparse_plus", "sparse_sigmoid", "squareplus", "hard_sigmoid", "hard_swish", "hard_tanh", "one_hot")})
 lax = SimpleNamespace(scan=_core.scan, while_loop=_core.while_loop, cond=_core.cond,
                       stop_gradient=_core.stop_gradient)
