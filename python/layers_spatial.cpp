@@ -84,10 +84,12 @@ Made make_layer_norm(Reader& r) {
 }
 
 Made make_rms_norm(Reader& r) {
-  const std::int64_t in = r.integer("in_size");
+  const Shape in = r.shape("in_size");
   RMSNormOptions o;
   r.take("epsilon", o.epsilon);
   r.take("use_scale", o.use_scale);
+  r.take("reduction_axes", o.reduction_axes);
+  r.take("feature_axes", o.feature_axes);
   r.done();
   return r.own<RMSNorm>(in, o);
 }

@@ -59,9 +59,12 @@ std::unique_ptr<Module> make_layer_norm(LayerSpec& l) {
 std::unique_ptr<Module> make_rms_norm(LayerSpec& l) {
   const RMSNormOptions usual;
   return std::make_unique<RMSNorm>(
-      l.args.sizes("in_size").back(),
-      RMSNormOptions{.epsilon = l.args.number("epsilon", usual.epsilon),
-                     .use_scale = l.args.flag("use_scale", usual.use_scale)});
+      l.args.sizes("in_size"),
+      RMSNormOptions{
+          .reduction_axes = l.args.integers("reduction_axes", usual.reduction_axes),
+          .feature_axes = l.args.integers("feature_axes", usual.feature_axes),
+          .epsilon = l.args.number("epsilon", usual.epsilon),
+          .use_scale = l.args.flag("use_scale", usual.use_scale)});
 }
 
 std::unique_ptr<Module> make_group_norm(LayerSpec& l) {

@@ -24,24 +24,24 @@ std::vector<LeafSpec> affine_leaves(const Shape& shape, bool scale, bool bias) {
 }
 
 // Negative axes only, within the rank of in_size.
-void check_axes(const Shape& in_size, const char* what, const Ints& axes) {
+void check_axes(const char* who, const Shape& in_size, const char* what,
+                const Ints& axes) {
   const auto rank = static_cast<std::int64_t>(in_size.size());
-  BT_REQUIRE(!axes.empty(), fmt::format("LayerNorm: {} must not be empty", what));
+  BT_REQUIRE(!axes.empty(), fmt::format("{}: {} must not be empty", who, what));
   for (std::int64_t a : axes)
     BT_REQUIRE(a < 0 && a >= -rank,
-               fmt::format("LayerNorm: {} must lie in [{}, -1], got {}", what, -rank, a));
+               fmt::format("{}: {} must lie in [{}, -1], got {}", who, what, -rank, a));
 }
 
-// in_size on the feature axes, 1 elsewhere; leading ones dropped.
-Shape feature_shape(const Shape& in_size, const LayerNormOptions& o) {
-  for (std::int64_t d : in_size)
-    internal::positive("LayerNorm", "every entry of in_size", d);
-  check_axes(in_size, "reduction_axes", o.reduction_axes);
-  check_axes(in_size, "feature_axes", o.feature_axes);
-  require_epsilon("LayerNorm", o.epsilon);
+// in_size on the feature axes, 1 elsewhere.
+template <class Options>
+Shape feature_shape(const char* who, const Shape& in_size, const Options& o) {
+  for (std::int64_t d : in_size) internal::positive(who, "every entry of in_size", d);
+  check_axes(who, in_size, "reduction_axes", o.reduction_axes);
+  check_axes(who, in_size, "feature_axes", o.feature_axes);
+  require_epsilon(who, o.epsilon);
   Shape shape(in_size.size(), 1);
   for (std::int64_t a : o.feature_axes) *(shape.end() + a) = *(in_size.end() + a);
-  while (shape.size() > 1 && shape.front() == 1) shape.erase(shape.begin());
   return shape;
 }
 
@@ -85,7 +85,7 @@ Value standardize(const Value& x, const StandardizeOptions& o) {
 
 LayerNorm::LayerNorm(Shape in_size, LayerNormOptions options)
     : in_size_(std::move(in_size)), options_(std::move(options)) {
-  const Shape shape = feature_shape(in_size_, options_);
+  const Shape shape = feature_shape("LayerNorm", in_size_, options_);
   if (!options_.use_scale && !options_.use_bias) return;
   weight.emplace(affine_leaves(shape, options_.use_scale, options_.use_bias));
   add("weight", *weight);
@@ -100,18 +100,23 @@ Value LayerNorm::update(Value x) {
 }
 
 RMSNorm::RMSNorm(std::int64_t in_size, RMSNormOptions options)
-    : in_size_(internal::positive("RMSNorm", "in_size", in_size)), options_(options) {
-  require_epsilon("RMSNorm", options_.epsilon);
+    : RMSNorm(Shape{internal::positive("RMSNorm", "in_size", in_size)},
+              std::move(options)) {}
+
+RMSNorm::RMSNorm(Shape in_size, RMSNormOptions options)
+    : in_size_(std::move(in_size)), options_(std::move(options)) {
+  const Shape shape = feature_shape("RMSNorm", in_size_, options_);
   if (!options_.use_scale) return;
-  scale.emplace(Shape{in_size}, init::constant(1));
+  scale.emplace(affine_leaves(shape, true, false));
   add("scale", *scale);
 }
 
 Value RMSNorm::update(Value x) {
-  internal::require_features("RMSNorm", x, in_size_);
-  const Value power = mean(square(x), {.axes = {-1}, .keepdims = true});
+  internal::require_ends_with("RMSNorm", x, in_size_);
+  const Value power =
+      mean(square(x), {.axes = options_.reduction_axes, .keepdims = true});
   const Value y = x * rsqrt(power + options_.epsilon);
-  return options_.use_scale ? y * scale->value() : y;
+  return options_.use_scale ? y * scale->value("scale") : y;
 }
 
 GroupNorm::GroupNorm(std::int64_t in_size, GroupNormOptions options)
@@ -127,9 +132,13 @@ Value GroupNorm::update(Value x) {
   Shape split(shape.begin(), shape.end() - 1);
   split.push_back(num_groups_);
   split.push_back(in_size_ / num_groups_);
-  const Value y = standardize(
-      reshape(x, split),
-      {.epsilon = options_.epsilon, .use_fast_variance = options_.use_fast_variance});
+  Ints axes;
+  for (std::int64_t a = 1; a < x.rank() - 1; ++a) axes.push_back(a);
+  axes.push_back(-1);
+  const Value y =
+      standardize(reshape(x, split), {.axes = axes,
+                                      .epsilon = options_.epsilon,
+                                      .use_fast_variance = options_.use_fast_variance});
   return affine(reshape(y, shape), weight, options_.use_scale, options_.use_bias);
 }
 

@@ -34,7 +34,8 @@ struct LayerNormOptions {
 };
 
 // y = standardize(x) scale + bias. Axes are negative: they count from the end, so leading
-// axes of x are free. Parameter 'weight' with leaves scale and bias, [*feature sizes].
+// axes of x are free. Parameter 'weight' with leaves scale and bias, as in_size with 1
+// for the other axes.
 class LayerNorm : public Module {
  public:
   LayerNorm(Shape in_size, LayerNormOptions options = {});
@@ -48,21 +49,24 @@ class LayerNorm : public Module {
 };
 
 struct RMSNormOptions {
+  Ints reduction_axes = {-1};
+  Ints feature_axes = {-1};  // axes with a scale of their own
   double epsilon = 1e-6;
   bool use_scale = true;
 };
 
-// y = x / sqrt(mean(x^2) + epsilon) scale, over the last axis. Parameter 'scale'
-// [features].
+// y = x / sqrt(mean(x^2) + epsilon) scale. Axes as LayerNorm's. Parameter 'scale' with
+// the leaf scale, shaped as LayerNorm's.
 class RMSNorm : public Module {
  public:
   explicit RMSNorm(std::int64_t in_size, RMSNormOptions options = {});
+  explicit RMSNorm(Shape in_size, RMSNormOptions options = {});
   Value update(Value x) override;
 
   std::optional<ParamState> scale;  // absent without scale
 
  private:
-  std::int64_t in_size_;
+  Shape in_size_;
   RMSNormOptions options_;
 };
 
@@ -75,8 +79,9 @@ struct GroupNormOptions {
   bool use_fast_variance = false;
 };
 
-// Splits the last axis into groups and standardises each one; then scale and bias per
-// feature. Parameter 'weight' with leaves scale and bias [features].
+// Splits the last axis into groups and standardises each one, over the axes between the
+// first, which is the batch's, and the last too; then scale and bias per feature.
+// Parameter 'weight' with leaves scale and bias [features].
 class GroupNorm : public Module {
  public:
   explicit GroupNorm(std::int64_t in_size, GroupNormOptions options = {});

@@ -68,9 +68,28 @@ TEST_CASE("LayerNorm parameters take the shape of the feature axes") {
   LayerNorm m({2, 3, 4}, {.reduction_axes = {-1}, .feature_axes = {-3, -1}});
   CHECK(m.weight->spec(0).shape == Shape{2, 1, 4});
   LayerNorm last({2, 3, 4});
-  CHECK(last.weight->spec(0).shape == Shape{4});
+  CHECK(last.weight->spec(0).shape == Shape{1, 1, 4});
+  RMSNorm rms({2, 3, 4}, {.feature_axes = {-2, -1}});
+  CHECK(rms.scale->spec(0).shape == Shape{1, 3, 4});
   LayerNorm bare({4}, {.use_bias = false, .use_scale = false});
   CHECK(collect_states(bare).empty());
+}
+
+TEST_CASE("RMSNorm divides by the root mean square over its axes") {
+  RMSNorm m({2, 2}, {.reduction_axes = {-2, -1}, .epsilon = 0});
+  init_all_states(m, {.dtype = DType::f64});
+  CHECK(state_dict(m).count("scale/scale") == 1);
+  const Array x = array({2, 2}, {1, 1, 1, 5}, DType::f64);  // mean square 7
+  const double s = 1 / std::sqrt(7);
+  check_close("rms", m(x).array(), array({2, 2}, {s, s, s, 5 * s}, DType::f64), tol::f64);
+}
+
+TEST_CASE("GroupNorm takes its moments over the axes between batch and features too") {
+  GroupNorm m(2, {.num_groups = 2, .epsilon = 0});
+  init_all_states(m, {.dtype = DType::f64});
+  const Array x = array({2, 2, 2}, {1, 10, 3, 30, 5, 0, 9, 8}, DType::f64);
+  const Array y = array({2, 2, 2}, {-1, -1, 1, 1, -1, -1, 1, 1}, DType::f64);
+  check_close("groups", m(x).array(), y, tol::f64);
 }
 
 TEST_CASE("BatchNorm has the right derivatives, training and not") {
