@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/model/long_term_state.h"
+
 namespace braintrace {
 namespace {
 
@@ -47,7 +49,8 @@ CompilationReport::CompilationReport(const ETraceGraph& g)
     if (!related.contains(p)) excluded_weights.push_back({p, exclusion_of(g, p)});
   const StepModel& step = g.module_info.step;
   for (std::size_t i : step.retrieved)
-    if (step.states[i].kind == StateKind::short_term)
+    if (step.states[i].kind == StateKind::short_term &&
+        !dynamic_cast<const LongTermState*>(step.states[i].state))
       dynamic_states.push_back(step.states[i].path);
   auto with_level = [&](DiagnosticLevel l) {
     return static_cast<std::size_t>(

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/model/long_term_state.h"
+
 namespace braintrace {
 namespace {
 
@@ -154,7 +156,8 @@ void init_all_states(Module& m, const InitOptions& options) {
   const RngKey root = rng_key(options.seed.value_or(0));
   for (const NamedState& n : states) {
     const RngKey key = fold_in(root, to_slashes(n.path));
-    if (n.state->kind() == StateKind::param) {
+    const bool stays = dynamic_cast<const LongTermState*>(n.state) != nullptr;
+    if (n.state->kind() == StateKind::param || stays) {
       init_param(*n.state, key, dtype, options.seed.has_value());
     } else {
       n.state->initialize(key, {.batch_size = options.batch_size, .dtype = dtype});

@@ -68,8 +68,9 @@ struct InitOptions {
   std::optional<std::uint64_t> seed = {};  // default 0; a given seed re-draws parameters
   std::optional<DType> dtype = {};         // default: what the parameters have, else f32
 };
-// Hidden and short-term states anew; parameters where they have no value yet. Each draws
-// from a key made of the seed and its path, so the order of declaration does not matter.
+// Hidden and short-term states anew; parameters and long-term states (long_term_state.h)
+// where they have no value yet. Each draws from a key made of the seed and its path, so
+// the order of declaration does not matter.
 void init_all_states(Module& m, const InitOptions& options = {});
 
 // Values by slash path, leaf key appended: "rnn/W/weight/bias".

@@ -46,10 +46,8 @@ Shape statistics_shape(int n, const Shape& in_size, const BatchNormOptions& o) {
 
 template <int N>
 BatchNorm<N>::BatchNorm(Shape in_size, BatchNormOptions options)
-    : running_mean(statistics_shape(N, in_size, options), constant_init(0),
-                   {.batched = false}),
-      running_var(statistics_shape(N, in_size, options), constant_init(1),
-                  {.batched = false}),
+    : running_mean(statistics_shape(N, in_size, options), constant_init(0)),
+      running_var(statistics_shape(N, in_size, options), constant_init(1)),
       in_size_(std::move(in_size)),
       options_(options) {
   if (options_.affine) {

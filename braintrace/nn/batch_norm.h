@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Normalisation over the batch and all spatial axes.
+#include "braintrace/model/long_term_state.h"
 #include "braintrace/model/module.h"
 
 namespace braintrace::nn {
@@ -19,8 +20,8 @@ struct BatchNormOptions {
 // y = (x - m) / sqrt(v + epsilon) scale + bias.
 // x (..., *spatial, C) with N spatial axes. Training mixes the samples of a batch, which
 // the compiler counts as a mixing op.
-// Parameter 'weight' with leaves scale and bias; states 'running_mean' and 'running_var';
-// all as in_size with 1 for the other axes.
+// Parameter 'weight' with leaves scale and bias; states 'running_mean' and 'running_var',
+// which stay when a sequence begins; all as in_size with 1 for the other axes.
 template <int N>
 class BatchNorm : public Module {
  public:
@@ -28,7 +29,7 @@ class BatchNorm : public Module {
   Value update(Value x) override;
 
   std::optional<ParamState> weight;  // absent without affine
-  ShortTermState running_mean, running_var;
+  LongTermState running_mean, running_var;
 
  private:
   Shape in_size_;

@@ -124,6 +124,17 @@ TEST_CASE("BatchNorm keeps its running statistics unbatched") {
   CHECK(m.running_var.stored().shape() == Shape{1, 1, 3});
 }
 
+TEST_CASE("running statistics stay when states begin anew, unless a seed is given") {
+  BatchNorm0d m({1}, {.momentum = 0.5});
+  init_all_states(m);
+  m(array({2, 1}, {1, 5}));
+  init_all_states(m, {.batch_size = 2});
+  CHECK(m.running_mean.stored().item() == 1.5);
+  CHECK(m.running_var.stored().item() == 2.5);
+  init_all_states(m, {.seed = 1});
+  CHECK(m.running_mean.stored().item() == 0);
+}
+
 TEST_CASE("BatchNorm without tracking returns its input") {
   BatchNorm0d m({2}, {.affine = false, .track_running_stats = false});
   init_all_states(m);
