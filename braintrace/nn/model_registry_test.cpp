@@ -144,6 +144,15 @@ TEST_CASE("a stack may hold every layer there is") {
   CHECK(output_shape(text, {8, 8, 2}) == Shape{2});
 }
 
+TEST_CASE("the input of a stack may be one index") {
+  const std::string text = R"({"kind": "sequential", "in_shape": [], "layers": [
+    {"name": "emb", "class": "Embedding",
+     "args": {"num_embeddings": 5, "embedding_size": 3}},
+    {"name": "flat", "class": "flatten"},
+    {"name": "act", "class": "GELU", "args": {"approximate": true}}]})";
+  CHECK(paths(text).size() == 1);
+}
+
 TEST_CASE("a layer finds its arrays in its arguments or in the model's constants") {
   const std::string mask = R"({"shape": [2, 3], "data": [1, 0, 1, 0, 1, 0]})";
   CHECK(

@@ -31,7 +31,10 @@ struct Stack : Module {
 };
 
 std::int64_t input_rank(ModelSpec& s) {
-  return s.find("in_shape") ? static_cast<std::int64_t>(s.sizes("in_shape").size()) : 1;
+  const nlohmann::json* shape = s.find("in_shape");
+  if (!shape) return 1;
+  if (shape->is_array() && shape->empty()) return 0;  // one index
+  return static_cast<std::int64_t>(s.sizes("in_shape").size());
 }
 
 std::unique_ptr<Module> sequential(ModelSpec& s) {
