@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "braintrace/algo/algorithm_names.h"
+#include "braintrace/algo/graph_options.h"
 #include "braintrace/base/error.h"
 #include "braintrace/testing/recorded_json.h"
 #include "braintrace/train/csv.h"
@@ -316,6 +317,12 @@ TEST_CASE("every recorded algorithm resolves to its recorded coordinate") {
   }
   CHECK(seen >= 100);
   CHECK(classes.size() >= 10);
+}
+
+TEST_CASE("graphs of multi-step rules have no perturbed program") {
+  const Algorithm multi = D_RTRL{.vjp_method = VjpMethod::multi_step};
+  CHECK(graph_options(D_RTRL{}, {}).include_hidden_perturb);
+  CHECK_FALSE(graph_options(multi, {}).include_hidden_perturb);
 }
 
 }  // namespace algorithm_test

@@ -8,6 +8,7 @@ CompileOptions graph_options(const Algorithm& algorithm, CompileOptions base) {
   base.include_recurrent_mixing = scope != RecurrenceScope::diagonal;
   if (scope == RecurrenceScope::sparse_n) base.sparse_n = algorithm.config.sparse_n();
   base.snap_max_jacobian_elements = algorithm.options.snap_max_jacobian_elements;
+  base.include_hidden_perturb &= algorithm.vjp_method == VjpMethod::single_step;
   return base;
 }
 

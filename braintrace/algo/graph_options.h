@@ -6,7 +6,8 @@
 
 namespace braintrace {
 
-// `base` with recurrent mixing and patterns as the rule's recurrence scope asks.
+// `base` with recurrent mixing and patterns as the rule's recurrence scope asks, and
+// without the perturbed program where its vjp method has no use for it.
 CompileOptions graph_options(const Algorithm& algorithm, CompileOptions base);
 
 }  // namespace braintrace

@@ -28,9 +28,7 @@ Array first_input(const json& c) {
 
 CompileOptions options_of(const json& c) {
   const internal::RecordedRule rule = internal::recorded_rule(c);
-  CompileOptions o = graph_options(rule.algorithm, rule.graph);
-  o.include_hidden_perturb = rule.algorithm.vjp_method == VjpMethod::single_step;
-  return o;
+  return graph_options(rule.algorithm, rule.graph);
 }
 
 // The summary in the layout of the files.
