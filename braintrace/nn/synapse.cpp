@@ -112,7 +112,7 @@ STP::STP(Shape size, STPOptions options)
 Value STP::update(Value spikes) {
   const STPOptions& o = options_;
   const Value u0 = u.value(), x0 = x.value();
-  const Value u1 = scaled(u0, decay_of(o.dt, o.tau_f)) + spikes * scaled(1 - u0, o.U);
+  const Value u1 = scaled(u0, decay_of(o.dt, o.tau_f)) + scaled(spikes, o.U) * (1 - u0);
   const Value x1 = relax(x0, Coefficient(1), decay_of(o.dt, o.tau_d));
   u.set(u1);
   x.set(x1 - spikes * u1 * x0);
@@ -130,7 +130,7 @@ STD::STD(Shape size, STDOptions options) : x(size, constant_init(1)), options_(o
 Value STD::update(Value spikes) {
   const Value x0 = x.value();
   const Value x1 = relax(x0, Coefficient(1), decay_of(options_.dt, options_.tau));
-  x.set(x1 - spikes * scaled(x0, options_.U));
+  x.set(x1 - scaled(spikes, options_.U) * x0);
   return x1 * spikes;
 }
 

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "braintrace/etrace/etrace_graph.h"
+#include "braintrace/nn/linear.h"
 #include "braintrace/nn/synapse_output.h"
 #include "braintrace/ops/ops.h"
 #include "braintrace/testing/close.h"
@@ -35,6 +37,29 @@ void replay(const std::string& name) {
                            dtype == DType::f64 ? tol::f64_golden : tol::f32);
     }
   }
+}
+
+// A weight whose product goes through a plastic synapse to a leaky sum.
+template <class S>
+struct Plastic : Module {
+  Linear lin{2, 2};
+  S syn{{2}};
+  HiddenState h{Shape{2}};
+  Plastic() { add("lin", lin), add("syn", syn), add("h", h); }
+  Value update(Value x) override {
+    const Value old = h.value();
+    h.set(0.8 * old + syn(sigmoid(lin(x + old))));
+    return h.value();
+  }
+};
+
+template <class S>
+std::vector<Path> reached_paths() {
+  Plastic<S> m;
+  init_all_states(m);
+  return compile_etrace_graph(m, {zeros({2})}, compat())
+      .hidden_param_op_relations.at(0)
+      .connected_hidden_paths;
 }
 
 double current_at(const SynapseOutput& out, double g, double V) {
@@ -86,6 +111,11 @@ TEST_CASE("the slope of every output is its derivative in V") {
             doctest::Approx(want).epsilon(tol::f64_diff));
     }
   }
+}
+
+TEST_CASE("plastic synapses are reached in the reference's order") {
+  CHECK(reached_paths<STP>() == std::vector<Path>{{"h"}, {"syn", "u"}, {"syn", "x"}});
+  CHECK(reached_paths<STD>() == std::vector<Path>{{"h"}, {"syn", "x"}});
 }
 
 TEST_CASE("outputs give mA from mS and mV") {
