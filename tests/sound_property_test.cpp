@@ -112,6 +112,13 @@ TEST_CASE("random models of odd sizes learn as their cut programs do") {
   CHECK(checked >= kOddModels / 2);
 }
 
+TEST_CASE("the output of an op that is a new state also feeds other states") {
+  RandomModel m(874, {.odd_sizes = true});
+  const SoundResult r = check_sound("", subject_of(m, 4), checks_of(874));
+  INFO(m.text());
+  CHECK(r.failure == "");
+}
+
 TEST_CASE("what certificates of random models call exact is exact") {
   const std::vector<Algorithm> rules = {SnAp{.n = 2},
                                         SnAp{.n = 6},

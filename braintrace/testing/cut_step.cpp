@@ -138,7 +138,8 @@ void CutStep::add_feeds(std::size_t relation) {
           const ValueId id = info_.index->node(u.node).inputs[u.input];
           for (std::size_t k = 0; k < operands.size() && u.node == r.node; ++k)
             if (id == operands[k]) return given[k];
-          const HiddenVar* h = info_.hidden_at_output(id);
+          // An op whose output is a new state feeds other states by itself.
+          const HiddenVar* h = id == r.y ? nullptr : info_.hidden_at_output(id);
           const bool other = h && !g.contains(h->path);
           return cuts.contains(u) || other || (around && is_while(u)) ? fixed(v) : v;
         };
