@@ -62,7 +62,13 @@ Value DenseRule::of_leaf(const LeafGradients& g, const Entry& e) const {
 Value DenseRule::instant(const StepTerms& t, const Entry& e, const Value* led) const {
   const Graph program = writer(e).leaf_program(e.leaf);
   Values given = inputs_of(t, e);
-  if (!led) return sensitivities(program, given, given.size() - 1)[0];
+  const std::int64_t leaf = given.back().rank();
+  const auto leaf_last = [&](const Value& s) {
+    Ints order = iota_ints(s.rank());
+    std::rotate(order.begin(), order.begin() + leaf, order.end());
+    return transpose(s, order);
+  };
+  if (!led) return leaf_last(sensitivities(program, given, given.size() - 1)[0]);
   const auto builder = Builder::create();
   const Value p = builder->input(led->type());
   Values in;
@@ -70,7 +76,7 @@ Value DenseRule::instant(const StepTerms& t, const Entry& e, const Value* led) c
   const Value out = times_blocks(p, inline_graph(program, in)[0]);
   const Graph whole = builder->finish(std::vector{out});
   given.insert(given.begin(), *led);
-  return sensitivities(whole, given, given.size() - 1)[0];
+  return leaf_last(sensitivities(whole, given, given.size() - 1)[0]);
 }
 
 std::map<std::size_t, Value> DenseRule::back_to_ys(const StepValues& v, const Sweep& s,
@@ -130,17 +136,17 @@ void DenseRule::sweep(const StepTerms& t, const Sweep& s, const Value* led,
   const auto inner = static_cast<std::int64_t>(lane.size());
   for (std::size_t k = 0; k < s.entries.size(); ++k) {
     const Entry& e = entries_[s.entries[k]];
-    const Shape leaf(e.type.shape.begin(),
-                     e.type.shape.end() - static_cast<std::ptrdiff_t>(group.size()));
-    // (*lane, [samples,] *leaf) -> (*leaf, [samples,] *lane)
-    const std::int64_t before = inner + (s.apart ? 1 : 0);
-    Ints order;
-    for (std::int64_t a = 0; a < static_cast<std::int64_t>(leaf.size()); ++a)
-      order.push_back(before + a);
-    if (s.apart) order.push_back(inner);
-    for (std::int64_t a = 0; a < inner; ++a) order.push_back(a);
-    const Shape samples = s.apart ? Shape{group[0]} : Shape{};
-    out[s.entries[k]] = transpose(reshape(rows[k], joined({lane, samples, leaf})), order);
+    const Shape leaf(e.type.shape.begin() + static_cast<std::ptrdiff_t>(group.size()),
+                     e.type.shape.end());
+    if (!s.apart) {
+      out[s.entries[k]] = reshape(rows[k], e.type.shape);
+      continue;
+    }
+    // (*lane, samples, *leaf) -> (samples, *lane, *leaf)
+    Ints order = iota_ints(e.type.rank());
+    std::rotate(order.begin(), order.begin() + inner, order.begin() + inner + 1);
+    out[s.entries[k]] =
+        transpose(reshape(rows[k], joined({lane, {group[0]}, leaf})), order);
   }
 }
 

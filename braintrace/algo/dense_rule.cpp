@@ -15,19 +15,32 @@ namespace {
 
 constexpr std::int64_t kSmallShare = 8;
 
-// D (*V, S, S) times E (*leaf, *V, S), position by position.
+// D (*V, S, S) times E (*V, S, *leaf), position by position.
 Value by_position(const Value& d, const Value& eps) {
-  const std::int64_t v = d.rank() - 2, lead = eps.rank() - v - 1;
-  if (d.dim(v) == 1) return eps * reshape(d, removed(d.shape(), v));
-  DotDims dims{.lhs_contract = {v + 1}, .rhs_contract = {eps.rank() - 1}};
-  Ints back;  // from (*V, S, *leaf)
-  for (std::int64_t k = 0; k < lead; ++k) back.push_back(v + 1 + k);
-  for (std::int64_t k = 0; k <= v; ++k) back.push_back(k);
-  for (std::int64_t k = 0; k < v; ++k) {
-    dims.lhs_batch.push_back(k);
-    dims.rhs_batch.push_back(lead + k);
+  const std::int64_t v = d.rank() - 2;
+  if (d.dim(v) == 1) {
+    Shape stretched(static_cast<std::size_t>(eps.rank()), 1);
+    std::copy_n(d.shape().begin(), v, stretched.begin());
+    return eps * reshape(d, stretched);
   }
-  return transpose(dot_general(d, eps, dims), back);
+  return dot_general(d, eps,
+                     {.lhs_contract = {v + 1},
+                      .rhs_contract = {v},
+                      .lhs_batch = iota_ints(v),
+                      .rhs_batch = iota_ints(v)});
+}
+
+// (*group, *leaf) -> (leaf entries, *group), and back.
+Value leaf_in_front(const Value& eps, const Shape& group) {
+  const auto n = static_cast<std::int64_t>(group.size());
+  Ints order = iota_ints(n);
+  order.insert(order.begin(), n);
+  return transpose(reshape(eps, inserted(group, n, -1)), order);
+}
+Value leaf_behind(const Value& lanes, const Shape& shape) {
+  Ints order = iota_ints(lanes.rank());
+  std::rotate(order.begin(), order.begin() + 1, order.end());
+  return reshape(transpose(lanes, order), shape);
 }
 
 }  // namespace
@@ -45,7 +58,7 @@ DenseRule::DenseRule(const RuleContext& context)
     for (const WeightVar& w : relations[r].leaves()) {
       Type t = program.type(w.id);
       if (!is_float(t.dtype)) continue;
-      t.shape = joined({t.shape, g.varshape(), {g.num_state()}});
+      t.shape = joined({g.varshape(), {g.num_state()}, t.shape});
       entries_.push_back({r, w, t, apart});
     }
   }
@@ -113,10 +126,10 @@ std::optional<Value> DenseRule::carried(StepTerms& t, const Entry& e,
   if (config.recurrence_scope() != RecurrenceScope::sparse_n)
     return by_position(*t.D(g.index), eps);
   const Shape group = joined({g.varshape(), {g.num_state()}});
-  const Values next = on_lanes(
-      {reshape(eps, inserted(group, 0, -1))},
-      [&](const Values& one) { return Values{t.times_jacobian(g.index, one[0])}; });
-  return reshape(next[0], eps.shape());
+  const Values next = on_lanes({leaf_in_front(eps, group)}, [&](const Values& one) {
+    return Values{t.times_jacobian(g.index, one[0])};
+  });
+  return leaf_behind(next[0], eps.shape());
 }
 
 std::vector<Value> DenseRule::roll(StepTerms& t, const std::vector<Value>& eps) const {
@@ -147,13 +160,20 @@ std::optional<Value> DenseRule::led_back(StepTerms& t, const Entry& e,
   return times_blocks_transposed(g.descent ? t.loop_D(g.index) : *t.D(g.index), s);
 }
 
+// Rows of E are multiplied where they lie: the step does it anyway, and the signal meets
+// them in the same pass.
+bool DenseRule::moves_in_passing(const Entry& e) const {
+  const HiddenGroup& g = writer(e).group();
+  return g.num_state() == 1 && e.type.rank() > std::ssize(g.varshape()) + 2;
+}
+
 const Value& DenseRule::own(const GroupSignals& signals, const Entry& e) const {
   return signals[static_cast<std::size_t>(writer(e).group().index)];
 }
 
 void DenseRule::contract(LeafGradients& out, const Value& s, const Entry& e,
                          const Value& eps) {
-  add_to(out, leaf_name(e.leaf), contracted_last(eps, s));
+  add_to(out, leaf_name(e.leaf), contracted_first(eps, s));
 }
 
 LeafGradients DenseRule::solve(StepTerms& t, const GroupSignals& signals,
@@ -177,7 +197,8 @@ LeafGradients DenseRule::history(StepTerms& t, const GroupSignals& signals,
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& e = entries_[i];
     const Value& s = own(signals, e);
-    if (const auto led = led_back(t, e, s))
+    const auto led = moves_in_passing(e) ? std::nullopt : led_back(t, e, s);
+    if (led)
       contract(out, *led, e, loaded(before[i], e));
     else if (const auto past = carried(t, e, before[i]))
       contract(out, s, e, *past);

@@ -2,8 +2,9 @@
 #pragma once
 // The full sensitivity of relations whose tail runs through other weights or mixing ops:
 //   E_t = R_t E_{t-1} + d(tail o op o prologue)/d leaf       g = s . E_t
-// E is (*leaf, *varshape, num_state), one per relation, parameter leaf and group. R is
-// what the config puts for D; under sparse_n the whole Jacobian, without building it.
+// E is (*varshape, num_state, *leaf), one per relation, parameter leaf and group: with
+// the states in front a signal meets it and a step moves it in one pass. R is what the
+// config puts for D; under sparse_n the whole Jacobian, without building it.
 // With a kappa filter the signal meets F_t = kappa F_{t-1} + E_t.
 #include <map>
 
@@ -83,6 +84,7 @@ class DenseRule : public LearningRule {
   std::optional<Value> carried(StepTerms& t, const Entry& e, const Value& eps) const;
   // s R, to meet E itself, which is larger; nullopt: R E is the way, or nothing.
   std::optional<Value> led_back(StepTerms& t, const Entry& e, const Value& s) const;
+  bool moves_in_passing(const Entry& e) const;
   const Value& own(const GroupSignals& signals, const Entry& e) const;
   static void contract(LeafGradients& out, const Value& s, const Entry& e,
                        const Value& eps);

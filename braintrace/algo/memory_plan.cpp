@@ -194,7 +194,7 @@ class Planner {
       for (std::int64_t g : op.relation().group_indices)
         for (const auto& [leaf, type] : op.leaves())
           add({.kind = kind, .owner = leaf_path(leaf), .relation = index, .group = g},
-              {dtype, joined(type.shape, group_shape(group(g)))});
+              {dtype, joined(group_shape(group(g)), type.shape)});
     }
   }
 

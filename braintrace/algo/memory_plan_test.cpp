@@ -62,7 +62,7 @@ TEST_CASE("D_RTRL of a GRU keeps two direct traces and the sensitivity of Wr") {
   CHECK(item(p, "bwg", "Wz/weight", "weight").bytes == 112);
   CHECK(item(p, "bwg", "Wh/weight", "bias").shape == Shape{4, 1});
   CHECK(p.bytes_of("bwg") == 2 * (112 + 16));
-  CHECK(item(p, "dense", "Wr/weight/weight").shape == Shape{7, 4, 4, 1});
+  CHECK(item(p, "dense", "Wr/weight/weight").shape == Shape{4, 1, 7, 4});
   CHECK(p.bytes_of("dense") == 448 + 64);
   CHECK(p.total_bytes() == 768);
 }
@@ -71,7 +71,7 @@ TEST_CASE("traces of a batch are per sample") {
   const Compiled c = compiled(gru, zeros({2, 3}), {.batched = true});
   const MemoryPlan p = memory_plan(c.graph, D_RTRL{});
   CHECK(item(p, "bwg", "Wz/weight", "weight").shape == Shape{2, 7, 4, 1});
-  CHECK(item(p, "dense", "Wr/weight/weight").shape == Shape{7, 4, 2, 4, 1});
+  CHECK(item(p, "dense", "Wr/weight/weight").shape == Shape{2, 4, 1, 7, 4});
   CHECK(p.total_bytes() == 2 * 768);
 }
 

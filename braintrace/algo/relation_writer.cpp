@@ -51,6 +51,11 @@ Value contracted_last(const Value& sensitivity, const Value& s) {
   return dot_general(sensitivity, s, dims);
 }
 
+Value contracted_first(const Value& sensitivity, const Value& s) {
+  const Ints axes = iota_ints(s.rank());
+  return dot_general(sensitivity, s, {.lhs_contract = axes, .rhs_contract = axes});
+}
+
 void add_to(LeafGradients& sum, const std::string& leaf, const Value& gradient) {
   const auto [it, fresh] = sum.emplace(leaf, gradient);
   if (!fresh) it->second = it->second + gradient;

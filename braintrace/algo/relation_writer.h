@@ -141,7 +141,9 @@ Graph detached_whiles(const Graph& g);
 
 // The slice of one state: (..., M) -> (...).
 Value state_slice(const Value& v, std::int64_t a);
-// A signal over the last axes of a sensitivity: (*leaf, *s) -> (*leaf).
+// A signal over the last, or first, axes of a sensitivity: (*leaf, *s) or (*s, *leaf) ->
+// (*leaf).
 Value contracted_last(const Value& sensitivity, const Value& s);
+Value contracted_first(const Value& sensitivity, const Value& s);
 
 }  // namespace braintrace

@@ -45,21 +45,34 @@ bool rides_along(const Contraction& c, const Contraction& larger) {
       });
 }
 
+// Not only axes of size 1 are summed over.
+bool sums_several(const Contraction& c, const SumOfProducts& p) {
+  return std::any_of(c.operands.begin(), c.operands.end(), [&](const Operand& o) {
+    return std::any_of(o.labels.begin(), o.labels.end(), [&](std::int64_t l) {
+      return !contains(p.out, l) && p.sizes[static_cast<std::size_t>(l)] > 1;
+    });
+  });
+}
+
 // A sum that would come out turned, with an operand that is multiplied out: that one is
-// made turned instead. It is no larger, and what reads the sum finds its rows.
+// made turned instead. It is no larger, and what reads the sum finds its rows. Where the
+// rows are there already, it pays if factors wait behind the sum.
 std::optional<Plan> plan_turned(const LoweredGraph& g, ValueId v, const Plan& straight) {
-  if (straight.terms.size() != 1 || in_order(straight.terms[0], straight.products.out))
-    return std::nullopt;
+  if (straight.terms.size() != 1) return std::nullopt;
+  const OrderKept before = order_kept(straight.terms[0], straight.products.out);
   Plan plan{expand_products(g, v, {.split_operands = true}), {}};
   const SumOfProducts& p = plan.products;
   if (p.terms.size() != 1) return std::nullopt;
   const auto c = as_spread_contraction(p.terms[0], p, straight.terms[0].operands.size());
   const auto is_spread = [](const Operand& o) { return !o.outer.empty(); };
-  if (!c || !in_order(*c, p.out) ||
-      std::none_of(c->operands.begin(), c->operands.end(), is_spread) ||
+  if (!c || std::none_of(c->operands.begin(), c->operands.end(), is_spread) ||
       largest_operand(*c, p.sizes) >
           largest_operand(straight.terms[0], straight.products.sizes))
     return std::nullopt;
+  const OrderKept kept = order_kept(*c, p.out);
+  const bool waits = kept != OrderKept::none && kept == before && !c->outside.empty() &&
+                     sums_several(*c, p);
+  if (kept <= before && !waits) return std::nullopt;
   plan.terms.push_back(*c);
   return plan;
 }
@@ -94,7 +107,7 @@ std::optional<Plan> plan_product(const LoweredGraph& g, const Node& n) {
   if (!plan || plan->terms.size() != 1) return std::nullopt;
   const Contraction& c = plan->terms[0];
   if (c.operands.size() != 2 || c.gemms != 1 || c.sums > 0) return std::nullopt;
-  if (!in_order(c, plan->products.out)) return std::nullopt;
+  if (order_kept(c, plan->products.out) != OrderKept::all) return std::nullopt;
   const auto& factors = plan->products.terms[0].factors;
   const bool same = factors.size() == 2 && n.inputs.size() == 2 &&
                     factors[0].base == n.inputs[0] && factors[1].base == n.inputs[1];

@@ -146,6 +146,35 @@ TEST_CASE("a factor of a sum that would come out turned is made turned instead")
       out %13)"));
 }
 
+TEST_CASE("a product in the middle of whose axes another belongs keeps its rows whole") {
+  // (j, i, k) of x (t, i), a (t, j), b (t, k), w (j, k): w waits behind the sum.
+  CHECK(contracted(R"(in %0:f64[5,3] %1:f64[5,4] %2:f64[3,4] %3:f64[5,6]
+      %4:f64[5,3,1] = reshape {shape=[5,3,1]} %0
+      %5:f64[5,1,4] = reshape {shape=[5,1,4]} %1
+      %6:f64[5,3,4] = broadcast {shape=[5,3,4]} %4
+      %7:f64[5,3,4] = broadcast {shape=[5,3,4]} %5
+      %8:f64[5,3,4] = broadcast {shape=[5,3,4]} %2
+      %9:f64[5,3,4] = mul %6 %7
+      %10:f64[5,3,4] = mul %9 %8
+      %11:f64[5,3,4,6] = dot_general {lhs_batch=[0], lhs_contract=[], rhs_batch=[0],
+                                      rhs_contract=[]} %10 %3
+      %12:f64[5,3,6,4] = transpose {permutation=[0,1,3,2]} %11
+      %13:f64[3,6,4] = reduce_sum {axes=[0]} %12
+      out %13)") == text(R"(in %0:f64[5,3] %1:f64[5,4] %2:f64[3,4] %3:f64[5,6]
+      %4:f64[5,3,1] = reshape {shape=[5,3,1]} %0
+      %5:f64[5,1,4] = reshape {shape=[5,1,4]} %1
+      %6:f64[5,3,4] = broadcast {shape=[5,3,4]} %4
+      %7:f64[5,3,4] = broadcast {shape=[5,3,4]} %5
+      %8:f64[5,3,4] = mul %6 %7
+      %9:f64[6,3,4] = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[],
+                                   rhs_contract=[0]} %3 %8
+      %10:f64[3,6,4] = transpose {permutation=[1,0,2]} %9
+      %11:f64[3,1,4] = reshape {shape=[3,1,4]} %2
+      %12:f64[3,6,4] = broadcast {shape=[3,6,4]} %11
+      %13:f64[3,6,4] = mul %10 %12
+      out %13)"));
+}
+
 TEST_CASE("an operand that is no outer product stays as it lies") {
   const char* g = R"(in %0:f64[5,4,3] %1:f64[5,6]
       %2:f64[4,3,6] = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[],

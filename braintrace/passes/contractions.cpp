@@ -122,6 +122,14 @@ bool ordered_as(const Labels& labels, const Labels& out) {
   return kept == wanted;
 }
 
+// Of the product lhs * rhs.
+OrderKept order_kept(const Labels& lhs, const Labels& rhs, const Labels& out) {
+  const Labels labels = product_labels(lhs, rhs, out);
+  if (ordered_as(labels, out)) return OrderKept::all;
+  return !labels.empty() && labels.back() == out.back() ? OrderKept::rows
+                                                        : OrderKept::none;
+}
+
 std::int64_t place_of(const Labels& labels, std::int64_t l) {
   return std::find(labels.begin(), labels.end(), l) - labels.begin();
 }
@@ -219,11 +227,10 @@ Labelled product_of(const Contraction& c, const Labels& out, std::span<const Val
     sides[i] = summed_over(sides[i], roles_of(sides[i].labels, other, out).alone);
   }
   if (sides.size() == 1) return sides[0];
-  const bool straight =
-      ordered_as(product_labels(sides[0].labels, sides[1].labels, out), out) ||
-      !ordered_as(product_labels(sides[1].labels, sides[0].labels, out), out);
-  return straight ? multiplied(sides[0], sides[1], out)
-                  : multiplied(sides[1], sides[0], out);
+  const OrderKept straight = order_kept(sides[0].labels, sides[1].labels, out);
+  const OrderKept turned = order_kept(sides[1].labels, sides[0].labels, out);
+  return straight >= turned ? multiplied(sides[0], sides[1], out)
+                            : multiplied(sides[1], sides[0], out);
 }
 
 // The result's axes, stretched where no operand has them.
@@ -280,11 +287,10 @@ bool is_enlarging(const Contraction& c, const Shape& sizes) {
          largest_operand(c, sizes);
 }
 
-bool in_order(const Contraction& c, const Labels& out) {
-  if (c.operands.size() < 2) return ordered_as(c.operands[0].labels, out);
+OrderKept order_kept(const Contraction& c, const Labels& out) {
+  if (c.operands.size() < 2) return order_kept(c.operands[0].labels, {}, out);
   const Labels &l = c.operands[0].labels, &r = c.operands[1].labels;
-  return ordered_as(product_labels(l, r, out), out) ||
-         ordered_as(product_labels(r, l, out), out);
+  return std::max(order_kept(l, r, out), order_kept(r, l, out));
 }
 
 Value emit_contractions(const std::vector<Contraction>& terms, const SumOfProducts& p,

@@ -7,6 +7,7 @@
 #include "braintrace/passes/fuse_gates.h"
 #include "braintrace/passes/hoist_accumulators.h"
 #include "braintrace/passes/join_sums.h"
+#include "braintrace/passes/meet_in_passing.h"
 #include "braintrace/passes/narrow_uniform.h"
 #include "braintrace/passes/outer_products.h"
 #include "braintrace/passes/reuse_loop_values.h"
@@ -50,6 +51,9 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
       "fuse_gates", [](const Graph& x) { return fuse_gates(x); }, h);
   h = run("squeeze_axes", squeeze_axes, h);
   h = optimize(h, run);
+  h = run(
+      "meet_in_passing", [](const Graph& x) { return meet_in_passing(x); }, h);
+  h = run("dce", dce, h);
   const Graph turned = run("turn_chains", turn_chains, h);
   if (turned.nodes().size() == h.nodes().size()) return h;  // nothing was moved
   return optimize(turned, run);

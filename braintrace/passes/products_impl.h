@@ -72,8 +72,10 @@ std::int64_t largest_operand(const Contraction& c, const Shape& sizes);
 // Writing the product out element by element would make something larger than either
 // side.
 bool is_enlarging(const Contraction& c, const Shape& sizes);
-// The product comes out with its axes in the order of `out`.
-bool in_order(const Contraction& c, const Labels& out);
+// How the axes of the product come out, against the order of `out`. Rows: the last one
+// is where it should be.
+enum class OrderKept { none, rows, all };
+OrderKept order_kept(const Contraction& c, const Labels& out);
 // Adds up contractions that share an operand, a b + a c = a (b + c). True if it found
 // any.
 bool merge_common(std::vector<Contraction>& terms, const Labels& out);

@@ -91,6 +91,16 @@ bool FusedSum::fits(const FusedSumSpec& spec) {
          spec.num_lead <= std::tuple_size_v<decltype(Walker::at)>;
 }
 
+std::optional<FusedSum> FusedSum::in_loop(const TileSpec& chain) {
+  FusedSumSpec spec{.chain = chain, .num_lead = 1};
+  if (chain.loop.size() != 3 || num_elements(chain.loop) == 0 || !fits(spec))
+    return std::nullopt;
+  FusedSum found(std::move(spec));
+  if (!found.whole_->knows_loops() || (found.last_ && !found.last_->knows_loops()))
+    return std::nullopt;
+  return found;
+}
+
 FusedSum::FusedSum(FusedSumSpec spec) : spec_(std::move(spec)) {
   BT_INVARIANT(fits(spec_));
   const Shape& loop = spec_.chain.loop;
@@ -163,6 +173,8 @@ void FusedSum::run(std::span<const void* const> inputs, std::span<void* const> o
 }
 
 std::string FusedSum::describe() const {
+  if (spec_.summed.empty())
+    return fmt::format("{}, in a loop over {}", whole_->describe(), to_string(lead_));
   return fmt::format("{}, {} summed over {}", whole_->describe(), spec_.summed.size(),
                      to_string(lead_));
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A fused chain some of whose values are summed over leading axes in the same pass: what
-// is summed never goes through memory.
+// is summed never goes through memory. Without sums: a chain in a loop around rows of
+// traces.
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +29,9 @@ class FusedSum {
   // The limits keep pointers on the stack. InternalError for a spec that does not fit.
   static constexpr std::size_t kMaxPointers = 64;
   static bool fits(const FusedSumSpec& spec);
+  // The chain as rows of traces that know the loop of its first axis; nullopt: it is
+  // better run by itself.
+  static std::optional<FusedSum> in_loop(const TileSpec& chain);
   explicit FusedSum(FusedSumSpec spec);
 
   // Outputs: those of the chain, then one packed array of the kept axes per sum. Does not

@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "braintrace/run/gemm_kernels_impl.h"
+#include "braintrace/run/turn_impl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace braintrace {
@@ -29,48 +30,11 @@ std::int64_t lanes() {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// Elements of columns that lie along k, as rows: four k of as many columns as a vector
-// holds (f64: two k of two columns).
-#if HWY_MAX_BYTES >= 32
-using Turned = hn::FixedTag<float, 8>;
-HWY_INLINE hn::Vec<Turned> four_k(const float* b, std::int64_t column) {
-  const hn::Full128<float> half;
-  return hn::Combine(Turned(), hn::LoadU(half, b + 4 * column), hn::LoadU(half, b));
-}
-#else
-using Turned = hn::Full128<float>;
-HWY_INLINE hn::Vec<Turned> four_k(const float* b, std::int64_t) {
-  return hn::LoadU(Turned(), b);
-}
-#endif
-HWY_INLINE void turn(const float* b, std::int64_t column, float* to, std::int64_t row) {
-  const Turned d;
-  const hn::Repartition<double, Turned> d64;
-  const auto x0 = four_k(b, column), x1 = four_k(b + column, column);
-  const auto x2 = four_k(b + 2 * column, column), x3 = four_k(b + 3 * column, column);
-  const auto low01 = hn::BitCast(d64, hn::InterleaveLower(d, x0, x1));
-  const auto low23 = hn::BitCast(d64, hn::InterleaveLower(d, x2, x3));
-  const auto up01 = hn::BitCast(d64, hn::InterleaveUpper(d, x0, x1));
-  const auto up23 = hn::BitCast(d64, hn::InterleaveUpper(d, x2, x3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, low01, low23)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, low01, low23)), d, to + row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, up01, up23)), d, to + 2 * row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, up01, up23)), d, to + 3 * row);
-}
-HWY_INLINE void turn(const double* b, std::int64_t column, double* to, std::int64_t row) {
-  const hn::Full128<double> d;
-  const auto x0 = hn::LoadU(d, b), x1 = hn::LoadU(d, b + column);
-  hn::StoreU(hn::InterleaveLower(d, x0, x1), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, x0, x1), d, to + row);
-}
-
 // A panel of columns that lie along k, padded by zeros. Returns how many k are done.
 template <class T>
 std::int64_t turn_panel(const MatrixStrides& s, const T* b, std::int64_t count,
                         std::int64_t width, T* to) {
-  constexpr std::int64_t kDown = 16 / sizeof(T);
-  constexpr std::int64_t kAcross =
-      sizeof(T) == 4 ? static_cast<std::int64_t>(hn::MaxLanes(Turned())) : kDown;
+  constexpr std::int64_t kDown = kTurnedDown<T>, kAcross = kTurnedAcross<T>;
   const std::int64_t n = 2 * lanes<T>(), turned = width / kAcross * kAcross;
   const std::int64_t done = count / kDown * kDown;
   for (std::int64_t q = 0; q < done; q += kDown) {

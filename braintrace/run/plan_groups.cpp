@@ -55,13 +55,15 @@ class Stages {
       : g_(g),
         fused_(g.nodes().size()),
         stage_(g.nodes().size(), 0),
+        earliest_(g.nodes().size(), 0),
         ready_(g.num_values(), 0),
         producer_(g.num_values(), -1),
         leaves_(g.nodes().size()),
         is_view_(g.nodes().size()),
         joins_(g.nodes().size()),
         adds_products_(additions_of_products(g, lowered)) {
-    for (std::size_t i = 0; i < g.nodes().size(); ++i) add(i, lowered[i]);
+    place_all(lowered);
+    if (wait_for_siblings(lowered)) place_all(lowered);
     sink();
   }
 
@@ -74,8 +76,14 @@ class Stages {
   static constexpr std::size_t kFewLeaves = 2;
   static constexpr std::int64_t kSmallShare = 8;
 
+  void place_all(std::span<const Lowering> lowered) {
+    for (std::size_t i = 0; i < g_.nodes().size(); ++i) add(i, lowered[i]);
+  }
+
   void add(std::size_t i, const Lowering& l) {
     const Node& n = g_.nodes()[i];
+    stage_[i] = earliest_[i];
+    leaves_[i].clear();
     fused_[i] = fuses(g_, n, l) && !adds_products_[i];
     is_view_[i] = is_window(g_, n, l);
     joins_[i] = std::holds_alternative<lowering::Concatenate>(l);
@@ -121,13 +129,44 @@ class Stages {
     }
   }
 
+  // A sum over leading axes of a value times something waits for those who go through
+  // that value in a later stage anyway: it is gone through once. True if one waits.
+  bool wait_for_siblings(std::span<const Lowering> lowered) {
+    bool found = false;
+    const auto readers = readers_of_values();
+    for (std::size_t i = 0; i < g_.nodes().size(); ++i) {
+      if (!sums_leading_axes(lowered[i])) continue;
+      const ValueId summed = g_.nodes()[i].inputs[0];
+      if (!is_fused(summed) || readers[summed.index].size() != 1) continue;
+      const auto product = static_cast<std::size_t>(producer_[summed.index]);
+      for (ValueId v : g_.nodes()[product].inputs) {
+        if (!is_fused(v) || g_.type(v).shape != g_.type(summed).shape) continue;
+        for (std::size_t r : readers[v.index])
+          if (fused_[r] && stage_[r] > stage_[product]) {
+            earliest_[product] = std::max(earliest_[product], stage_[r]);
+            found = true;
+          }
+      }
+    }
+    return found;
+  }
+  static bool sums_leading_axes(const Lowering& l) {
+    const auto* r = std::get_if<lowering::Reduce>(&l);
+    return r && r->kind == ReduceKind::sum && !r->axes.empty() &&
+           r->axes == iota_ints(std::ssize(r->axes));
+  }
+  std::vector<std::vector<std::size_t>> readers_of_values() const {
+    std::vector<std::vector<std::size_t>> readers(g_.num_values());
+    for (std::size_t i = 0; i < g_.nodes().size(); ++i)
+      for (ValueId v : g_.nodes()[i].inputs) readers[v.index].push_back(i);
+    return readers;
+  }
+
   // A value that only later stages read, and that takes no more than two others to
   // compute, is computed there instead of going through memory. Outputs that nobody reads
   // can wait too: for the last stage that reads what they are made of.
   void sink() {
-    std::vector<std::vector<std::size_t>> readers(g_.num_values());
-    for (std::size_t i = 0; i < g_.nodes().size(); ++i)
-      for (ValueId v : g_.nodes()[i].inputs) readers[v.index].push_back(i);
+    const auto readers = readers_of_values();
     std::vector<bool> is_output(g_.num_values(), false);
     for (ValueId v : g_.outputs()) is_output[v.index] = true;
     for (std::size_t i = g_.nodes().size(); i-- > 0;) {
@@ -178,6 +217,7 @@ class Stages {
   const Graph& g_;
   std::vector<bool> fused_;
   std::vector<int> stage_;                 // by node
+  std::vector<int> earliest_;              // by node: its stage may not be before
   std::vector<int> ready_;                 // by value
   std::vector<std::int64_t> producer_;     // by value: node, or -1
   std::vector<std::set<ValueId>> leaves_;  // by node

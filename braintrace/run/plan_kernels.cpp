@@ -120,6 +120,16 @@ FusedChain Planner::chain_of(Scope& s, const Group& group,
   return c;
 }
 
+namespace {
+
+std::variant<TileProgram, FusedSum> program_of(const FusedSumSpec& spec) {
+  if (!spec.summed.empty()) return FusedSum(spec);
+  if (auto loop = FusedSum::in_loop(spec.chain)) return std::move(*loop);
+  return TileProgram(spec.chain);
+}
+
+}  // namespace
+
 void Planner::plan_fused(Scope& s, const Group& group) {
   std::vector<bool> inside(s.g.nodes().size(), false);
   for (std::size_t n : group.nodes) inside[n] = true;
@@ -145,14 +155,7 @@ void Planner::plan_fused(Scope& s, const Group& group) {
   }
   for (const View& v : c.in) read(v, time);
   sums.chain = std::move(c.spec);
-  FusedStep step{sums.chain,
-                 group.sums.empty()
-                     ? std::variant<TileProgram, FusedSum>(TileProgram(sums.chain))
-                     : FusedSum(std::move(sums)),
-                 std::move(c.in),
-                 std::move(out),
-                 {},
-                 {}};
+  FusedStep step{sums.chain, program_of(sums), std::move(c.in), std::move(out), {}, {}};
   step.in_memory.resize(step.in.size());
   step.out_memory.resize(step.out.size());
   s.block.steps.push_back({std::move(step)});

@@ -110,4 +110,22 @@ TEST_CASE("two sums of products in one chain are two results") {
   CHECK(count(plan, "fused 1 steps") == 1);
 }
 
+TEST_CASE("a signal meets what a step moves in one pass, whatever stage adds to it") {
+  const std::string plan = described(
+      R"(in %0:f64[32,42,32] %1:f64[32,1,1] %2:f64[32,32] %3:f64[32,32] %4:f64[1,42,1] %5:f64[32]
+      %6 = mul %2 %3
+      %7 = reshape {shape=[32,1,32]} %6
+      %8 = broadcast {shape=[32,42,32]} %7
+      %9 = broadcast {shape=[32,42,32]} %4
+      %10 = mul %8 %9
+      %11 = broadcast {shape=[32,42,32]} %1
+      %12 = mul %0 %11
+      %13 = add %12 %10
+      %14 = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[], rhs_contract=[0]} %12 %5
+      out %6 %13 %14)");
+  CHECK(count(plan, "gemm") == 0);
+  CHECK(count(plan, "fused") == 2);
+  CHECK(count(plan, "1 summed over [32]") == 1);
+}
+
 }  // namespace plan_products_test

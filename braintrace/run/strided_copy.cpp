@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "braintrace/run/row_kernels.h"
+
 namespace braintrace {
 namespace {
 
@@ -52,19 +54,11 @@ StridedCopy::StridedCopy(std::size_t element_bytes, const Shape& shape,
   std::rotate(together, together + 1, outer_.end());
 }
 
-// Rows of the source become columns, a few lines of the cache at a time: rows may lie so
-// far apart that no more of them stay there.
-template <class T>
+// Rows of the source become columns.
 void StridedCopy::turn(const std::byte* from, std::byte* to) const {
-  constexpr std::int64_t kRows = 8, kColumns = 16;
+  const auto b = static_cast<std::int64_t>(bytes_);
   const Axis& lines = outer_.back();
-  for (std::int64_t i = 0; i < lines.size; i += kColumns)
-    for (std::int64_t k = 0; k < inner_.size; k += kRows) {
-      const std::int64_t rows = std::min(kRows, inner_.size - k);
-      for (std::int64_t c = i; c < std::min(lines.size, i + kColumns); ++c)
-        copy_row<T>(from + c * lines.from + k * inner_.from,
-                    to + c * lines.to + k * inner_.to, rows, inner_.from, inner_.to);
-    }
+  turn_matrix(bytes_, {lines.size, inner_.size, inner_.from / b, lines.to / b}, from, to);
 }
 
 void StridedCopy::row(const std::byte* from, std::byte* to) const {
@@ -85,10 +79,7 @@ void StridedCopy::row(const std::byte* from, std::byte* to) const {
 
 void StridedCopy::rows(const std::byte* from, std::byte* to, std::size_t axis) const {
   if (axis == outer_.size()) return row(from, to);
-  if (turns_ && axis + 1 == outer_.size() && bytes_ == 4)
-    return turn<std::uint32_t>(from, to);
-  if (turns_ && axis + 1 == outer_.size() && bytes_ == 8)
-    return turn<std::uint64_t>(from, to);
+  if (turns_ && axis + 1 == outer_.size() && bytes_ >= 4) return turn(from, to);
   const Axis& a = outer_[axis];
   for (std::int64_t i = 0; i < a.size; ++i)
     rows(from + i * a.from, to + i * a.to, axis + 1);

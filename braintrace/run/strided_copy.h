@@ -19,7 +19,6 @@ class StridedCopy {
   };
   void rows(const std::byte* from, std::byte* to, std::size_t axis) const;
   void row(const std::byte* from, std::byte* to) const;
-  template <class T>
   void turn(const std::byte* from, std::byte* to) const;
 
   std::size_t bytes_;

@@ -386,7 +386,11 @@ TileCode compile_tile(const TileSpec& spec, Rows rows) {
   }
   join_traces(code);
   prepare_rows(code);
-  return code;
+  if (code.by_rows) return code;
+  TileCode unmet = code;
+  join_unmet_traces(unmet);
+  prepare_rows(unmet);
+  return unmet.by_rows ? unmet : code;
 }
 
 }  // namespace braintrace

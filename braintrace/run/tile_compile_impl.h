@@ -106,6 +106,9 @@ TileCode compile_tile(const TileSpec& spec);
 
 // Joins the kernels of trace updates among the actions.
 void join_traces(TileCode& code);
+// Those that no signal meets: one kernel instead of one or two, which pays where several
+// rows run at once.
+void join_unmet_traces(TileCode& code);
 
 // Sets `by_rows` where nothing but traces is to be done, and the coefficients of each are
 // the same for all rows.

@@ -103,6 +103,16 @@ class RowWalk {
       index_[a] = 0;
     }
   }
+  // Rows from here on, of which each begins `stride()` elements behind the one before.
+  std::int64_t along() const {
+    return outer_ == 0 ? 1 : t_.shape[outer_ - 1] - index_[outer_ - 1];
+  }
+  std::int64_t stride() const { return outer_ == 0 ? 0 : strides_[outer_ - 1]; }
+  void skip(std::int64_t rows) {  // fewer than along()
+    if (outer_ == 0) return;
+    offset += rows * strides_[outer_ - 1];
+    index_[outer_ - 1] += rows;
+  }
   std::int64_t offset = 0;  // elements
 
  private:
@@ -113,6 +123,21 @@ class RowWalk {
   std::int64_t index_[kMaxAxes];
 };
 
+// Whole rows whose elements lie `step` apart. False: one by one.
+bool gather_rows(std::size_t element, const PackedRows& p, std::int64_t step,
+                 const std::byte* from, std::byte* to) {
+  if (step == 0) {
+    spread_rows(element, p, from, to);
+  } else if (step == 1) {
+    pack_rows(element, p, from, to);
+  } else if (p.stride == 1) {
+    turn_matrix(element, {p.rows, p.columns, step, p.columns}, from, to);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // Pieces of rows, one after the other.
 template <bool out>
 void copy_run(const TileLayout& t, const Ints& strides, TileLayout::Run run,
@@ -121,6 +146,15 @@ void copy_run(const TileLayout& t, const Ints& strides, TileLayout::Run run,
   const auto bytes = static_cast<std::int64_t>(element);
   std::int64_t at = run.start % t.row;  // of the first row
   for (RowWalk rows(t, strides, run.start / t.row); run.size > 0; rows.next(), at = 0) {
+    const std::int64_t whole = std::min(rows.along(), run.size / t.row);
+    if (!out && at == 0 && whole > 1 && element >= 4 &&
+        gather_rows(element, {whole, t.row, rows.stride()}, step,
+                    far + rows.offset * bytes, packed)) {
+      packed += whole * t.row * bytes;
+      run.size -= whole * t.row;
+      rows.skip(whole - 1);
+      continue;
+    }
     const std::int64_t n = std::min(run.size, t.row - at);
     copy_row<out>(far + (rows.offset + at * step) * bytes, step, element, packed, n);
     packed += n * bytes;

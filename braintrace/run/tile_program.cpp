@@ -37,15 +37,15 @@ class ChunkRunner {
       table_[code.slot_entry(i)] = slots + static_cast<std::size_t>(i) * code.slot_bytes;
   }
 
+  // A program of one block.
+  void run_whole() {
+    prepare();
+    place(0);
+    for (const TileAction& a : code_.actions) act(a, {0, code_.layout.size});
+  }
+
   void run(std::int64_t first, std::int64_t last) {
-    for (const TileAction& a : code_.once) {
-      const TileLayout::Run all{0, std::min(code_.layout.block, code_.layout.size)};
-      if (a.kind == TileAction::fill)
-        spread_number(input(a.operands[0]), table_[a.result],
-                      static_cast<std::size_t>(all.size), a.element);
-      else
-        gather(a, all);
-    }
+    prepare();
     if (code_.layout.shape.size() <= kMaxAxes)
       return code_.layout.inside_rows ? walk(first, last) : walk_rows(first, last);
     for (std::int64_t b = first; b < last; ++b) {
@@ -57,6 +57,18 @@ class ChunkRunner {
 
  private:
   static constexpr std::size_t kMaxAxes = 12;
+
+  // What serves all blocks.
+  void prepare() {
+    for (const TileAction& a : code_.once) {
+      const TileLayout::Run all{0, std::min(code_.layout.block, code_.layout.size)};
+      if (a.kind == TileAction::fill)
+        spread_number(input(a.operands[0]), table_[a.result],
+                      static_cast<std::size_t>(all.size), a.element);
+      else
+        gather(a, all);
+    }
+  }
 
   // Pointers to where a block begins; returns how many axes there are around its rows.
   std::size_t start(std::int64_t position, std::int64_t* index) {
@@ -280,6 +292,8 @@ class ChunkRunner {
 struct TileProgram::Compiled {
   TileCode code;
   std::string text;
+  std::int64_t blocks = 0;
+  bool is_one_block() const { return blocks == 1 && !code.by_rows; }
 };
 
 TileProgram::TileProgram(const TileSpec& spec) {
@@ -289,8 +303,9 @@ TileProgram::TileProgram(const TileSpec& spec) {
   std::string text =
       fmt::format("{} steps over {}:", spec.steps.size(), to_string(code.layout.shape));
   for (const TileStep& s : spec.steps) text += fmt::format(" {}", to_string(s.op));
-  compiled_ =
-      std::make_unique<const Compiled>(Compiled{std::move(code), std::move(text)});
+  const std::int64_t blocks = code.layout.num_blocks();
+  compiled_ = std::make_unique<const Compiled>(
+      Compiled{std::move(code), std::move(text), blocks});
 }
 
 TileProgram::~TileProgram() = default;
@@ -303,7 +318,8 @@ void TileProgram::run(std::span<const void* const> inputs, std::span<void* const
   BT_INVARIANT(static_cast<int>(inputs.size()) == code.num_inputs &&
                static_cast<int>(outputs.size()) == code.num_outputs);
   const Pointers p{inputs, outputs};
-  const std::int64_t blocks = code.layout.num_blocks();
+  if (compiled_->is_one_block()) return ChunkRunner(code, p, pool.scratch(0)).run_whole();
+  const std::int64_t blocks = compiled_->blocks;
   const std::int64_t per_chunk = std::max<std::int64_t>(1, kChunk / code.layout.block);
   const bool shared = pool.size() > 1 && code.work_ns > kSharedWork;
   if (code.by_rows) {
@@ -328,7 +344,8 @@ void TileProgram::run_serial(std::span<const void* const> inputs,
   const TileCode& code = compiled_->code;
   if (code.by_rows) return run_rows(code, {0, code.layout.shape[0]}, {}, inputs, outputs);
   const Pointers p{inputs, outputs};
-  ChunkRunner(code, p, scratch).run(0, code.layout.num_blocks());
+  if (compiled_->is_one_block()) return ChunkRunner(code, p, scratch).run_whole();
+  ChunkRunner(code, p, scratch).run(0, compiled_->blocks);
 }
 
 bool TileProgram::knows_loops() const { return compiled_->code.by_rows; }

@@ -9,6 +9,8 @@ namespace {
 
 // What the kernels for several rows take of the time of single ones, roughly.
 constexpr double kWorkOfRows = 0.3;
+// Elements; of shorter rows more are taken at once, for what a call costs.
+constexpr std::int64_t kShortRow = 512;
 
 // Finds out how a trace moves from row to row.
 class RowsOf {
@@ -42,19 +44,20 @@ class RowsOf {
   bool one_state() {
     if (step(0) == 0 && t_.spread.empty())  // of a product d e
       std::swap(t_.operands[0], t_.operands[1]);
+    const TraceForm form = t_.kind->form;
     const bool product = t_.kind->input == TraceInput::product;
-    const bool added = t_.kind->form == TraceForm::added;
-    if (step(1) != 0 || step(4) != 0 || (product && step(2) != 0) ||
-        (!added && step(5) != 0))
+    const bool added = form == TraceForm::added, met = form != TraceForm::moved;
+    if (step(1) != 0 || (product && step(2) != 0) || (met && step(4) != 0) ||
+        (met && !added && step(5) != 0))
       return false;
     const std::int64_t row = step(0);
     if (!all_step(t_.results, kTraceResults, row)) return false;
-    if (t_.kind->form != TraceForm::single && step(t_.num_operands - 1) != row)
+    if (met && form != TraceForm::single && step(t_.num_operands - 1) != row)
       return false;
     t_.rows.elements = row;
     t_.rows.x = step(product ? 3 : 2);
-    t_.rows.y = added ? 0 : step(6);
-    t_.rows.drive = t_.kind->form == TraceForm::driven ? step(7) : 0;
+    t_.rows.y = met && !added ? step(6) : 0;
+    t_.rows.drive = form == TraceForm::driven ? step(7) : 0;
     t_.call_rows = trace_rows_kernel(*t_.kind);
     return true;
   }
@@ -119,13 +122,29 @@ class RowRunner {
   void run(std::size_t n, std::int64_t together, std::int64_t position, bool last) const {
     const auto ahead = [&](int i) {
       return static_cast<const std::byte*>(in_at_[i]) +
-             (last ? kTraceRows * in_[i].row - position * in_[i].position
+             (last ? together * in_[i].row - position * in_[i].position
                    : in_[i].position);
     };
     TraceRows rows = t_.rows;
     rows.ahead = ahead(0);
     if (!t_.kind && t_.operands[1] != t_.operands[0]) rows.ahead_2 = ahead(1);
     rows.count = together;
+    t_.call_rows(in_at_, out_at_, n, rows);
+  }
+
+  // At all positions in one call, where the kernel takes several.
+  bool takes_positions(std::size_t n) const {
+    return t_.kind.has_value() && n <= kNarrowTraceRow;
+  }
+  void run_all(std::size_t n, std::int64_t together, std::int64_t count) const {
+    std::int64_t operand_bytes[kTraceOperands], result_bytes[kTraceResults];
+    for (int i = 0; i < t_.num_operands; ++i) operand_bytes[i] = in_[i].position;
+    for (int i = 0; i < kTraceResults; ++i) result_bytes[i] = out_[i].position;
+    TraceRows rows = t_.rows;
+    rows.count = together;
+    rows.positions = count;
+    rows.operand_bytes = operand_bytes;
+    rows.result_bytes = result_bytes;
     t_.call_rows(in_at_, out_at_, n, rows);
   }
 
@@ -146,11 +165,16 @@ class RowRunner {
 
 void run_trace(const TileCode& code, RowRange rows, std::int64_t count, RowRunner t) {
   const std::int64_t size = code.layout.row;
+  const std::int64_t most = kTraceRows * std::max<std::int64_t>(1, kShortRow / size);
   for (std::int64_t row = rows.first, together; row < rows.last; row += together) {
-    together = std::min(count == 1 ? rows.last : row + kTraceRows, rows.last) - row;
+    together = std::min(count == 1 ? rows.last : row + most, rows.last) - row;
     for (std::int64_t from = 0; from < size; from += code.layout.block) {
       const auto n = static_cast<std::size_t>(std::min(code.layout.block, size - from));
       t.start(row, from);
+      if (t.takes_positions(n)) {
+        t.run_all(n, together, count);
+        continue;
+      }
       for (std::int64_t p = 0;;) {
         t.run(n, together, p, p + 1 == count);
         if (++p == count) break;

@@ -4,6 +4,7 @@
 #include "braintrace/run/fused_sum.h"
 #include "braintrace/run/tile_compile_impl.h"
 #include "braintrace/run/trace_specs_impl.h"
+#include "braintrace/testing/every_target.h"
 
 namespace tile_rows_test {
 
@@ -47,6 +48,94 @@ TEST_CASE("rows of all samples at once give the bits of one sample after the oth
   FusedSum(spec).run(in, out, pool);
   CHECK((memory[0] == want[0]));
   CHECK((sum == want_sum));
+}
+
+namespace {
+
+// A sensitivity moved at `positions` of a loop: e, d, df, x and, with a signal, s, of
+// which d and s are one number per position; x the same for all, or not.
+FusedSumSpec moved_in_loop(DType t, std::int64_t positions, std::int64_t rows,
+                           std::int64_t columns, bool met, bool same_x) {
+  FusedSumSpec spec{.chain = {.loop = {positions, rows, columns},
+                              .inputs = {{t, {rows * columns, columns, 1}},
+                                         {t, {1, 0, 0}},
+                                         {t, {columns, 0, 1}},
+                                         {t, {same_x ? 0 : rows, 1, 0}},
+                                         {t, {1, 0, 0}}},
+                              .steps = {{MicroOp::mul, t, {0, 1}},
+                                        {MicroOp::mul, t, {2, 3}},
+                                        {MicroOp::add, t, {6, 5}}},
+                              .outputs = {{7, {rows * columns, columns, 1}, 0}}},
+                    .num_lead = 1};
+  if (met) {
+    spec.chain.steps.push_back({MicroOp::mul, t, {4, 5}});
+    spec.summed = {8};
+  }
+  return spec;
+}
+
+template <class T>
+void check_moved(DType t, std::int64_t positions, std::int64_t rows, std::int64_t columns,
+                 bool met, bool same_x) {
+  CAPTURE(positions);
+  CAPTURE(columns);
+  CAPTURE(met);
+  CAPTURE(same_x);
+  const FusedSumSpec spec = moved_in_loop(t, positions, rows, columns, met, same_x);
+  std::vector<std::vector<T>> memory;
+  for (const std::int64_t n : {positions * rows * columns, positions, positions * columns,
+                               positions * rows, positions})
+    memory.push_back(drawn<T>(static_cast<std::size_t>(n), memory.size()));
+  std::vector<T> want = memory[0], sum(static_cast<std::size_t>(rows * columns), T(-1));
+  std::vector<T> want_sum(met ? sum.size() : 0, T(0));
+  for (std::int64_t p = 0; p < positions; ++p)
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const auto at = [&](std::size_t i) {
+          const Ints& s = spec.chain.inputs[i].strides;
+          return memory[i][static_cast<std::size_t>(p * s[0] + r * s[1] + c * s[2])];
+        };
+        const T past = at(0) * at(1), fresh = at(2) * at(3);
+        want[static_cast<std::size_t>((p * rows + r) * columns + c)] = fresh + past;
+        if (met) want_sum[static_cast<std::size_t>(r * columns + c)] += at(4) * past;
+      }
+  const std::vector<const void*> in{memory[0].data(), memory[1].data(), memory[2].data(),
+                                    memory[3].data(), memory[4].data()};
+  std::vector<void*> out{memory[0].data()};
+  if (met) out.push_back(sum.data());
+  ThreadPool pool(1);
+  if (met) {
+    FusedSum(spec).run(in, out, pool);
+  } else if (const auto loop = FusedSum::in_loop(spec.chain)) {
+    loop->run(in, out, pool);
+  } else {
+    TileProgram(spec.chain).run(in, out, pool);
+  }
+  CHECK((memory[0] == want));
+  if (met) CHECK((sum == want_sum));
+}
+
+}  // namespace
+
+TEST_CASE("what a step moves without a signal knows the loop around its rows") {
+  const TileSpec many = moved_in_loop(DType::f32, 32, 42, 32, false, true).chain;
+  CHECK(FusedSum::in_loop(many).has_value());
+  TileSpec other = many;  // another coefficient in every row
+  other.inputs[1].strides = {42, 1, 0};
+  CHECK_FALSE(FusedSum::in_loop(other).has_value());
+}
+
+TEST_CASE("narrow rows at many positions have the bits of element by element") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    for (const std::int64_t positions : {1, 2, 4, 5, 8, 11})
+      for (const std::int64_t columns : {9, 16, 32, 45, 64, 65, 130})
+        for (const bool met : {false, true})
+          for (const bool same_x : {false, true}) {
+            check_moved<float>(DType::f32, positions, 41, columns, met, same_x);
+            check_moved<double>(DType::f64, positions, 6, columns, met, same_x);
+          }
+  });
 }
 
 TEST_CASE("rows of a long chain lie together, those of a trace do not") {

@@ -11,7 +11,8 @@ namespace {
 constexpr unsigned kThirdIsNumber = 4;
 // Places of d and df among the operands of trace kernels: of one state, and the first of
 // two.
-constexpr int kOneStateD = 1, kOneStateDf = 2, kTwoStatesD = 2, kTwoStatesDf = 6;
+constexpr int kOneStateD = 1, kOneStateDf = 2, kOneStateS = 4, kTwoStatesD = 2,
+              kTwoStatesDf = 6;
 
 class Joiner : TraceMatcher {
  public:
@@ -20,6 +21,11 @@ class Joiner : TraceMatcher {
   void run() {
     for (std::size_t last = 0; last < code_.actions.size(); ++last)
       if (auto found = match(last)) last -= join(*found, last);
+  }
+  // Traces that no signal meets.
+  void run_unmet() {
+    for (std::size_t last = 0; last < code_.actions.size(); ++last)
+      if (auto found = moved(last)) last -= join(*found, last);
   }
 
  private:
@@ -38,7 +44,9 @@ class Joiner : TraceMatcher {
   }
 
   std::optional<Match> match(std::size_t last) const {
-    if (is_kernel(last, MicroOp::add, 1, 0)) return one_state(last);
+    for (const unsigned number : {0U, kSecondIsNumber})
+      if (is_kernel(last, MicroOp::add, 1, number))
+        if (auto m = one_state(last)) return m;
     if (is_kernel(last, MicroOp::add, 0, 0)) return summed(last);
     if (is_kernel(last, MicroOp::add, 1, kSecondIsNumber) && !is_summed(last))
       return two_states_of_one_sample(last);
@@ -96,16 +104,62 @@ class Joiner : TraceMatcher {
     return may_wait(m) ? std::optional(m) : std::nullopt;
   }
 
-  // last: s t + sum
+  // last: s t + sum; s may be a number that never changes.
   std::optional<Match> one_state(std::size_t last) const {
     const int* in = action(last).operands;
+    const bool number = action(last).scalars != 0;
     for (const int side : {0, 1}) {
+      const int s = in[1 - side];
+      if (number && (side == 1 || !is_fixed(s))) continue;
       const auto o = state_in(in[side], last);
       if (!o || o->drive) continue;
-      if (auto m = match_of(TraceForm::added, *o, {in[1 - side], in[2]}, last, {}))
-        return m;
+      auto m = match_of(TraceForm::added, *o, {s, in[2]}, last, {});
+      if (!m) continue;
+      if (number) m->numbers.push_back(kOneStateS);
+      return m;
     }
     return std::nullopt;
+  }
+
+  // last: t + df x, or d e + df x
+  std::optional<Match> moved(std::size_t last) const {
+    const int* in = action(last).operands;
+    if (is_kernel(last, MicroOp::add, 1, kSecondIsNumber)) {
+      const auto t = maker(in[2], last);
+      const auto past = t ? as_decayed(*t) : std::nullopt;
+      if (!past || in[0] == in[2] || !is_read_only_by(last, in[2], *t))
+        return std::nullopt;
+      return moved_of(*past,
+                      {last, TraceInput::product, in[0], in[1], action(last).result},
+                      {*t, last});
+    }
+    for (const int pair : {0, 1}) {
+      const unsigned x = kSecondIsNumber << (2 * pair),
+                     d = kSecondIsNumber << (2 - 2 * pair);
+      const int *fresh = in + 2 * pair, *old = in + 2 - 2 * pair;
+      const Update u{last, TraceInput::product, fresh[0], fresh[1], action(last).result};
+      if (is_kernel(last, MicroOp::add, 2, x))
+        return moved_of({old[1], old[0], {}}, u, {last});
+      if (is_kernel(last, MicroOp::add, 2, x | d) && is_fixed(old[1]) &&
+          !is_fixed(fresh[1]))
+        return moved_of({old[0], old[1], {kOneStateD}}, u, {last});
+    }
+    return std::nullopt;
+  }
+  std::optional<Match> moved_of(const Decayed& past, const Update& u,
+                                const std::vector<std::size_t>& members) const {
+    const TraceKind kind{action(u.action).dtype, TraceForm::moved, u.input};
+    Match m{{.call = trace_kernel(kind),
+             .num_operands = 4,
+             .operands = {past.e, past.d, u.df, u.x},
+             .results = {u.result, u.result, u.result},
+             .dtype = kind.dtype,
+             .kind = kind},
+            members,
+            past.numbers};
+    take_in(m, u, kOneStateDf);
+    m.given.insert(m.given.end(), {{past.e, members[0]}, {past.d, members[0]}});
+    return may_wait(m) ? std::optional(m) : std::nullopt;
   }
 
   // last: s t + q y, y one number in the pair `number`
@@ -304,5 +358,6 @@ class Joiner : TraceMatcher {
 }  // namespace
 
 void join_traces(TileCode& code) { Joiner(code).run(); }
+void join_unmet_traces(TileCode& code) { Joiner(code).run_unmet(); }
 
 }  // namespace braintrace

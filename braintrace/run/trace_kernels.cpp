@@ -62,6 +62,13 @@ struct OneState {
   static constexpr bool product = input == TraceInput::product;
   static constexpr bool added = form == TraceForm::added;
   static constexpr bool driven = form == TraceForm::driven;
+  static constexpr bool met = form != TraceForm::moved;
+  static constexpr int kOperands = driven                      ? 9
+                                   : form == TraceForm::joined ? 8
+                                   : form == TraceForm::single ? 7
+                                   : added                     ? 6
+                                                               : 4;
+  static constexpr int kX = product ? 3 : 2;
   static constexpr int kSum = driven ? 8 : form == TraceForm::joined ? 7 : added ? 5 : 0;
   const T *e, *m, *s, *df, *q, *sum, *x, *y, *drive, *ahead;
   T *next, *total;
@@ -69,52 +76,159 @@ struct OneState {
 
   OneState(const void* const* in, void* const* out, const TraceRows& r) : rows(r) {
     const auto from = [&](int i) { return operand<T>(in, i); };
-    e = from(0), m = from(1), s = from(4);
-    df = from(product ? 2 : 1), q = from(added ? 4 : 5), sum = from(kSum);
-    x = from(product ? 3 : 2), y = from(added ? 0 : 6), drive = from(driven ? 7 : 0);
+    e = from(0), m = from(1), s = from(met ? 4 : 0);
+    df = from(product ? 2 : 1), q = from(!met ? 0 : added ? 4 : 5), sum = from(kSum);
+    x = from(kX), y = from(added || !met ? 0 : 6);
+    drive = from(driven ? 7 : 0);
     next = static_cast<T*>(out[0]), total = static_cast<T*>(out[1]);
     ahead =
         r.ahead == nullptr ? e + kAheadBytes / sizeof(T) : static_cast<const T*>(r.ahead);
+  }
+
+  // What all rows share, of one vector.
+  template <class D>
+  struct Shared {
+    hn::Vec<D> d_e, d_x, signal, other;
+  };
+  template <class D>
+  HWY_INLINE Shared<D> shared(D d, std::size_t i) const {
+    const auto is_number = [&](int k) { return (rows.numbers >> k & 1U) != 0; };
+    const auto at = [&](const T* p, bool number) {
+      return number ? hn::Set(d, *p) : hn::LoadU(d, p + i);
+    };
+    const auto d_e = at(m, is_number(1)), d_x = at(df, product && is_number(2));
+    if constexpr (!met) return {d_e, d_x, d_e, d_e};
+    const auto signal = at(s, added && is_number(4));
+    return {d_e, d_x, signal, added ? signal : at(q, false)};
+  }
+
+  // One vector of a row `below` elements further on.
+  template <class D>
+  HWY_INLINE void row_part(D d, const Shared<D>& c, std::int64_t below, T x_, T y_,
+                           T drive_) const {
+    auto t = hn::Mul(c.d_e, hn::LoadU(d, e + below));
+    if constexpr (driven) t = hn::Add(t, hn::Set(d, drive_));
+    auto u = hn::Set(d, x_);
+    if constexpr (product) u = hn::Mul(c.d_x, u);
+    if constexpr (met) {
+      auto earned = hn::Mul(c.signal, t);
+      if constexpr (!added) earned = hn::Add(earned, hn::Mul(c.other, hn::Set(d, y_)));
+      if constexpr (form != TraceForm::single)
+        earned = hn::Add(hn::LoadU(d, sum + below), earned);
+      hn::StoreU(earned, d, total + below);
+    }
+    hn::StoreU(hn::Add(u, t), d, next + below);
   }
 
   // R rows, then to the row behind them.
   template <int R>
   HWY_INLINE void step(std::size_t n) {
     const std::int64_t row = rows.elements;
-    const bool fixed_d = (rows.numbers >> 1 & 1U) != 0;
-    const bool fixed_df = product && (rows.numbers >> 2 & 1U) != 0;
     const Numbers<T, R> x_(x, rows.x), y_(y, rows.y), drive_(drive, rows.drive);
     const OneState c = *this;  // vector stores may alias the other one
     for_all<T, true>(n, [&](auto d, std::size_t i) {
-      const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
-      const auto d_e = fixed_d ? hn::Set(d, *c.m) : at(c.m);
-      const auto d_x = fixed_df ? hn::Set(d, *c.df) : at(c.df);
-      const auto signal = at(c.s), other = at(c.q);
+      const auto all = c.shared(d, i);
       for (int r = 0; r < R; ++r) {
-        const std::int64_t below = r * row;
-        fetch_ahead(c.ahead + below + i);
-        auto t = hn::Mul(d_e, at(c.e + below));
-        if constexpr (driven) t = hn::Add(t, hn::Set(d, drive_.at[r]));
-        auto u = hn::Set(d, x_.at[r]);
-        if constexpr (product) u = hn::Mul(d_x, u);
-        auto earned = hn::Mul(signal, t);
-        if constexpr (!added)
-          earned = hn::Add(earned, hn::Mul(other, hn::Set(d, y_.at[r])));
-        if constexpr (form != TraceForm::single)
-          earned = hn::Add(at(c.sum + below), earned);
-        hn::StoreU(hn::Add(u, t), d, c.next + below + i);
-        hn::StoreU(earned, d, c.total + below + i);
+        const std::int64_t below = r * row + static_cast<std::int64_t>(i);
+        fetch_ahead(c.ahead + below);
+        c.row_part(d, all, below, x_.at[r], y_.at[r], drive_.at[r]);
       }
     });
     e += R * row, sum += R * row, ahead += R * row;
     next += R * row, total += R * row;
     x += R * rows.x, y += R * rows.y, drive += R * rows.drive;
   }
+
+  // All rows, one column of vectors after the other: what they share is read once.
+  HWY_INLINE void narrow(std::size_t n) const {
+    const std::int64_t count = rows.count, row = rows.elements;
+    const OneState c = *this;
+    for_all<T, true>(n, [&](auto d, std::size_t i) {
+      const auto all = c.shared(d, i);
+      for (std::int64_t r = 0; r < count; ++r)
+        c.row_part(d, all, r * row + static_cast<std::int64_t>(i), c.x[r * rows.x],
+                   c.y[r * rows.y], c.drive[r * rows.drive]);
+    });
+  }
 };
+
+// Where operands and results are, as positions come one after the other.
+struct Position {
+  const void* in[kTraceOperands];
+  void* out[kTraceResults];
+  int num_operands;
+  const TraceRows* rows;
+
+  Position(const void* const* from, void* const* to, int count, const TraceRows& r)
+      : num_operands(count), rows(&r) {
+    for (int i = 0; i < count; ++i) in[i] = from[i];
+    for (int i = 0; i < kTraceResults; ++i) out[i] = to[i];
+  }
+  Position further(std::int64_t by) const {
+    Position p = *this;
+    for (int i = 0; i < num_operands; ++i)
+      p.in[i] = static_cast<const std::byte*>(in[i]) + by * rows->operand_bytes[i];
+    for (int i = 0; i < kTraceResults; ++i)
+      p.out[i] = static_cast<std::byte*>(out[i]) + by * rows->result_bytes[i];
+    return p;
+  }
+};
+
+// Four positions that add to one sum, which stays in a register. `same_x`: x does not
+// change from one to the next.
+template <class T, TraceInput input, bool same_x>
+HWY_INLINE void four_positions(const Position& first, std::size_t n,
+                               const TraceRows& rows) {
+  using State = OneState<T, TraceForm::added, input>;
+  const auto at = [&](int p) {
+    const Position here = first.further(p);
+    return State(here.in, here.out, rows);
+  };
+  const State s[4] = {at(0), at(1), at(2), at(3)};
+  const std::int64_t count = rows.count, row = rows.elements;
+  for_all<T, true>(n, [&](auto d, std::size_t i) {
+    const typename State::template Shared<decltype(d)> c[4] = {
+        s[0].shared(d, i), s[1].shared(d, i), s[2].shared(d, i), s[3].shared(d, i)};
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int64_t below = r * row + static_cast<std::int64_t>(i);
+      auto sum = hn::LoadU(d, s[0].sum + below);
+      const auto x = hn::Set(d, s[0].x[r * rows.x]);
+      for (int p = 0; p < 4; ++p) {
+        const auto t = hn::Mul(c[p].d_e, hn::LoadU(d, s[p].e + below));
+        auto u = same_x ? x : hn::Set(d, s[p].x[r * rows.x]);
+        if constexpr (State::product) u = hn::Mul(c[p].d_x, u);
+        hn::StoreU(hn::Add(u, t), d, s[p].next + below);
+        sum = hn::Add(sum, hn::Mul(c[p].signal, t));
+      }
+      hn::StoreU(sum, d, s[0].total + below);
+    }
+  });
+}
+
+template <class T, TraceForm form, TraceInput input>
+HWY_NOINLINE void narrow_rows(const void* const* in, void* const* out, std::size_t n,
+                              const TraceRows& rows) {
+  using State = OneState<T, form, input>;
+  Position at(in, out, State::kOperands, rows);
+  std::int64_t left = rows.positions;
+  if constexpr (form == TraceForm::added)
+    for (; left >= 4 && rows.result_bytes[1] == 0; left -= 4) {
+      rows.operand_bytes[State::kX] == 0 ? four_positions<T, input, true>(at, n, rows)
+                                         : four_positions<T, input, false>(at, n, rows);
+      if (left == 4) return;
+      at = at.further(4);
+    }
+  for (;; at = at.further(1)) {
+    State(at.in, at.out, rows).narrow(n);
+    if (--left == 0) return;
+  }
+}
 
 template <class T, TraceForm form, TraceInput input>
 HWY_NOINLINE void several_rows(const void* const* in, void* const* out, std::size_t n,
                                const TraceRows& rows) {
+  if (n <= kNarrowTraceRow && (rows.count > kTraceRows || rows.positions > 1))
+    return narrow_rows<T, form, input>(in, out, n, rows);
   all_rows(OneState<T, form, input>(in, out, rows), n, rows.count);
 }
 template <class T, TraceForm form, TraceInput input>
@@ -206,22 +320,25 @@ HWY_NOINLINE void two_states(const void* const* in, void* const* out, std::size_
 }
 
 // Calls `f` with a type, a form and what is added as template arguments.
+template <class T, TraceForm form, class F>
+auto with_input(TraceInput input, const F& f) {
+  return input == TraceInput::product
+             ? f.template operator()<T, form, TraceInput::product>()
+             : f.template operator()<T, form, TraceInput::number>();
+}
 template <class T, class F>
 auto with_form(TraceForm form, TraceInput input, const F& f) {
-  const bool product = input == TraceInput::product;
   switch (form) {
     case TraceForm::added:
-      return product ? f.template operator()<T, TraceForm::added, TraceInput::product>()
-                     : f.template operator()<T, TraceForm::added, TraceInput::number>();
+      return with_input<T, TraceForm::added>(input, f);
     case TraceForm::single:
-      return product ? f.template operator()<T, TraceForm::single, TraceInput::product>()
-                     : f.template operator()<T, TraceForm::single, TraceInput::number>();
+      return with_input<T, TraceForm::single>(input, f);
     case TraceForm::joined:
-      return product ? f.template operator()<T, TraceForm::joined, TraceInput::product>()
-                     : f.template operator()<T, TraceForm::joined, TraceInput::number>();
+      return with_input<T, TraceForm::joined>(input, f);
+    case TraceForm::moved:
+      return with_input<T, TraceForm::moved>(input, f);
     default:
-      return product ? f.template operator()<T, TraceForm::driven, TraceInput::product>()
-                     : f.template operator()<T, TraceForm::driven, TraceInput::number>();
+      return with_input<T, TraceForm::driven>(input, f);
   }
 }
 template <class F>

@@ -15,6 +15,7 @@ namespace braintrace {
 //   joined:  sum' = sum + (s t + q y)                  e, d, df, x, s, q, y, sum
 //   driven:  t = d e + r, other states of all neurons alike drive it,
 //            sum' = sum + (s t + q y)                  e, d, df, x, s, q, y, r, sum
+//   moved:   no signal meets it                        e, d, df, x
 //   results: e', sum'; r and y are numbers. A single sample has no sum so far.
 // Two states:  t_i = d_i1 e_1 + d_i2 e_2,  e_i' = t_i + u_i,
 //              sum' = sum + (s_1 t_1 + s_2 t_2 + q y).
@@ -28,8 +29,8 @@ using TraceKernel = void (*)(const void* const* operands, void* const* results,
 
 inline constexpr int kTraceOperands = 14, kTraceResults = 3;
 
-enum class TraceInput { product, number };               // what u is
-enum class TraceForm { added, single, joined, driven };  // of one state
+enum class TraceInput { product, number };                      // what u is
+enum class TraceForm { added, single, joined, driven, moved };  // of one state
 struct TraceKind {
   DType dtype;  // f32 or f64
   TraceForm form;
@@ -43,8 +44,11 @@ TraceKernel trace_kernel(const TraceKind& kind);
 struct TraceRows {
   std::int64_t count = 1;
   std::int64_t elements = 0, x = 0, y = 0, drive = 0;
-  unsigned numbers = 0;         // bit i: operand i, a d or df, is one number
+  unsigned numbers = 0;  // bit i: operand i is one number: a d or df, or the s of `added`
   const void* ahead = nullptr;  // rows of e that come next and are fetched early
+  // Of narrow rows: positions of a loop around them, and bytes from one to the next.
+  std::int64_t positions = 1;
+  const std::int64_t *operand_bytes = nullptr, *result_bytes = nullptr;
   // Of two states: is u_i one number, and how far is it from row to row?
   struct {
     bool number = false;
@@ -55,6 +59,8 @@ struct TraceRows {
 using TraceRowsKernel = void (*)(const void* const* operands, void* const* results,
                                  std::size_t n, const TraceRows& rows);
 inline constexpr int kTraceRows = 4;  // at once
+// Elements of a row, at most, that one call takes at several positions (of one state).
+inline constexpr std::size_t kNarrowTraceRow = 64;
 TraceRowsKernel trace_rows_kernel(const TraceKind& kind);
 struct TwoStatesKind {
   DType dtype;
