@@ -81,14 +81,17 @@ class ReuseFinder {
       }
     }
     for (const auto& [loop, body] : bodies_) look_behind(loop);
+    for (std::size_t i = nodes.size(); i-- > 0;)
+      if (!as_scan(nodes[i]) && is_read_from_memory(nodes[i])) take(i);
     return std::move(found_);
   }
 
  private:
   // What does at every step what n does to whole stacks.
   std::optional<LoopValue> in_body(const Node& n) const {
-    if (!std::holds_alternative<lowering::Elementwise>(all_.lowered.lowering(n)))
-      return std::nullopt;
+    const Lowering& l = all_.lowered.lowering(n);
+    const bool joins = std::holds_alternative<lowering::Concatenate>(l);
+    if (!joins && !std::holds_alternative<lowering::Elementwise>(l)) return std::nullopt;
     std::optional<LoopValue> first;
     for (ValueId v : n.inputs)
       if (!first) first = from_[v.index];
@@ -97,17 +100,32 @@ class ReuseFinder {
     const auto matches = [&](ValueId stack, ValueId step) {
       if (const auto& v = from_[stack.index]; v && v->loop == first->loop)
         return v->value == step;
+      if (is_walked(first->loop, stack, step)) return true;
       const std::optional<Array> a = all_.number(stack), b = body.number(step);
-      return a && b && *a == *b;
+      return !joins && a && b && *a == *b;
     };
     for (const std::size_t i : body.readers(first->value)) {
       const Node& m = body.node(i);
-      if (m.op == n.op && m.attrs == n.attrs &&
-          std::equal(n.inputs.begin(), n.inputs.end(), m.inputs.begin(), m.inputs.end(),
-                     matches))
+      const bool same = m.op == n.op && (joins ? joins_alike(l, body.lowered.lowering(m))
+                                               : m.attrs == n.attrs);
+      if (same && std::equal(n.inputs.begin(), n.inputs.end(), m.inputs.begin(),
+                             m.inputs.end(), matches))
         return LoopValue{first->loop, m.outputs[0]};
     }
     return std::nullopt;
+  }
+  // Of stacks, and of single steps.
+  static bool joins_alike(const Lowering& stacks, const Lowering& steps) {
+    const auto* step = std::get_if<lowering::Concatenate>(&steps);
+    return step && std::get<lowering::Concatenate>(stacks).axis == step->axis + 1;
+  }
+  // The loop walks along the stack and calls its part of a step `step`.
+  bool is_walked(std::size_t loop, ValueId stack, ValueId step) const {
+    const Node& n = all_.node(loop);
+    const auto scan = as_scan(n);
+    for (std::size_t k = scan->num_consts + scan->num_carry; k < n.inputs.size(); ++k)
+      if (n.inputs[k] == stack && scan->body->inputs()[k] == step) return true;
+    return false;
   }
 
   // Where all that becomes of a stack comes together: as long as there is one reader, and
@@ -151,10 +169,29 @@ class ReuseFinder {
       if ((stacks.cheap && stacks.count < 2) ||
           num_bytes(all_.lowered.graph().type(out)) > stacks.bytes)
         continue;
-      const LoopValue v = *from_[out.index];
-      found_.stacked[loop].push_back(v.value);
-      found_.taken[i] = v;
+      take(i);
     }
+  }
+
+  // Products and joined arrays read it where it lies: the loop writes it while what it is
+  // made of is in the cache.
+  bool is_read_from_memory(const Node& n) const {
+    if (n.outputs.size() != 1 || !from_[n.outputs[0].index]) return false;
+    const auto& readers = all_.readers(n.outputs[0]);
+    return std::any_of(readers.begin(), readers.end(), [&](std::size_t r) {
+      const Lowering& l = all_.lowered.lowering(all_.node(r));
+      return !found_.taken.contains(r) &&
+             (std::holds_alternative<lowering::Gemm>(l) ||
+              std::holds_alternative<lowering::Concatenate>(l));
+    });
+  }
+
+  void take(std::size_t node) {
+    const LoopValue v = *from_[all_.node(node).outputs[0].index];
+    if (!found_.taken.emplace(node, v).second) return;
+    std::vector<ValueId>& stacked = found_.stacked[v.loop];
+    if (std::find(stacked.begin(), stacked.end(), v.value) == stacked.end())
+      stacked.push_back(v.value);
   }
 
   ReadGraph all_;

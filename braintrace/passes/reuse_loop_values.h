@@ -4,11 +4,14 @@
 // functions of stacked values, element by element, that the body has of these values.
 //   y, of all steps; sigmoid(y)          ->  sigmoid(y), of all steps
 //   g, y, of all steps; v = a g + b y    ->  v, of all steps
+// and what products or joined arrays read from memory anyway, which the loop writes while
+// it is in the cache:
+//   y, of all steps; [x, sign(y)] W      ->  [x, sign(y)], of all steps, beside y
 //   Needs: a verified graph without repeated nodes (cse).
 //   Keeps: inputs, outputs, values, derivatives.
-//   Skips: functions of one stacked value cheaper than a load, results larger than the
-//          stacked values, stacked values somebody else reads; loops inside the body of a
-//          loop that changes.
+//   Skips: of what nobody needs in memory, functions of one stacked value cheaper than a
+//          load, results larger than the stacked values, stacked values somebody else
+//          reads; loops inside the body of a loop that changes.
 #include "braintrace/ir/graph.h"
 
 namespace braintrace {
