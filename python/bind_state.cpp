@@ -4,7 +4,7 @@
 #include "reader.h"
 #include <fmt/format.h>
 
-#include "braintrace/model/state.h"
+#include "braintrace/model/long_term_state.h"
 #include "braintrace/nn/initializers.h"
 
 namespace braintrace::python {
@@ -108,6 +108,14 @@ std::shared_ptr<ShortTermState> make_short_term(const py::object& size,
   return started(std::make_shared<ShortTermState>(s.size, s.init, o), s.dtype);
 }
 
+std::shared_ptr<LongTermState> make_long_term(const py::object& size,
+                                              const py::object& init,
+                                              const std::optional<DType>& dtype) {
+  Start s = start_of(size, init, 0);
+  const std::optional<DType> own = s.dtype && !is_float(*s.dtype) ? s.dtype : dtype;
+  return started(std::make_shared<LongTermState>(s.size, s.init, own), s.dtype);
+}
+
 std::string state_repr(const State& s) {
   std::string leaves;
   for (std::size_t i = 0; i < s.num_leaves(); ++i) {
@@ -192,6 +200,13 @@ void init_state(py::module_& m) {
       ">>> bt.ShortTermState(3).kind\n'ShortTermState'")
       .def(py::init(&make_short_term), "size"_a, "init"_a = py::none(),
            "batched"_a = true, "dtype"_a = py::none());
+  py::class_<LongTermState, ShortTermState, std::shared_ptr<LongTermState>>(
+      m, "LongTermState",
+      "Learned by the way, as running statistics are: keeps its value when sequences "
+      "begin.\n\n"
+      ">>> bt.LongTermState(3).kind\n'ShortTermState'")
+      .def(py::init(&make_long_term), "size"_a, "init"_a = py::none(),
+           "dtype"_a = py::none());
   py::class_<RngState, ShortTermState, std::shared_ptr<RngState>>(
       m, "RngState",
       "Keys for random ops of a step.\n\n>>> bt.RngState().kind\n"

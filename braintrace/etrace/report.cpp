@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "braintrace/model/long_term_state.h"
 
 namespace braintrace {
 namespace {
@@ -50,7 +49,7 @@ CompilationReport::CompilationReport(const ETraceGraph& g)
   const StepModel& step = g.module_info.step;
   for (std::size_t i : step.retrieved)
     if (step.states[i].kind == StateKind::short_term &&
-        !dynamic_cast<const LongTermState*>(step.states[i].state))
+        !step.states[i].state->outlives_sequences())
       dynamic_states.push_back(step.states[i].path);
   auto with_level = [&](DiagnosticLevel l) {
     return static_cast<std::size_t>(

@@ -9,8 +9,11 @@ namespace braintrace {
 // its value as it leaves those of parameters.
 class LongTermState : public ShortTermState {
  public:
-  explicit LongTermState(Shape size, Initializer init = constant_init(0))
-      : ShortTermState(std::move(size), std::move(init), {.batched = false}) {}
+  explicit LongTermState(Shape size, Initializer init = constant_init(0),
+                         std::optional<DType> dtype = {})
+      : ShortTermState(std::move(size), std::move(init),
+                       {.batched = false, .dtype = dtype}) {}
+  bool outlives_sequences() const override { return true; }
 };
 
 }  // namespace braintrace

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "braintrace/model/long_term_state.h"
 
 namespace braintrace {
 namespace {
@@ -156,8 +155,7 @@ void init_all_states(Module& m, const InitOptions& options) {
   const RngKey root = rng_key(options.seed.value_or(0));
   for (const NamedState& n : states) {
     const RngKey key = fold_in(root, to_slashes(n.path));
-    const bool stays = dynamic_cast<const LongTermState*>(n.state) != nullptr;
-    if (n.state->kind() == StateKind::param || stays) {
+    if (n.state->outlives_sequences()) {
       init_param(*n.state, key, dtype, options.seed.has_value());
     } else {
       n.state->initialize(key, {.batch_size = options.batch_size, .dtype = dtype});

@@ -46,6 +46,8 @@ class State {
   virtual ~State() = default;
 
   StateKind kind() const { return kind_; }
+  // init_all_states leaves its value: parameters, and what is learned beside them.
+  virtual bool outlives_sequences() const { return kind_ == StateKind::param; }
   const std::string& name() const { return name_; }  // last key of its path, for messages
   void set_name(std::string name) { name_ = std::move(name); }
 

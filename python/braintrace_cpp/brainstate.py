@@ -17,6 +17,7 @@ from ._core import (
     HiddenGroupState,
     HiddenState,
     HiddenTreeState,
+    LongTermState,
     ParamState,
     ShortTermState,
     State,
@@ -137,8 +138,6 @@ def _stacked(outputs):
 
 _BY_LEARNER = "learner.etrace_grad(xs, ys, step_fn=...) gives gradients"
 _LANES = "models run batches as they are; compile(model, rule, x, batch_size=n) adds the axis"
-_STATES = ("ParamState is what is trained; what a step changes is ShortTermState(value, "
-           "batched=False), which starts anew with the other states")
 
 random = _Random()
 init = _stand_ins.initializers(
@@ -165,7 +164,7 @@ compile = _Place("brainstate.compile", vars(transform), transform._instead)
 
 def __getattr__(name):
     """Names that have no stand-in say what to use."""
-    instead = {"LongTermState": _STATES, "augment": _BY_LEARNER,
+    instead = {"augment": _BY_LEARNER,
                "optim": "braintrace_cpp.Adam and others, optimizer.attach(model)",
                "mixin": "models need none"}
     raise AttributeError(_stand_ins.missing("brainstate", name, instead, globals()))

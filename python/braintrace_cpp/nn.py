@@ -13,6 +13,7 @@ from ._core import (
     HiddenGroupState,
     HiddenState,
     HiddenTreeState,
+    LongTermState,
     MgBlock,
     Module,
     ParamState,
@@ -140,8 +141,8 @@ def __getattr__(name):
 
 
 __all__ = [
-    "COBA", "CUBA", "HiddenGroupState", "HiddenState", "HiddenTreeState", "MgBlock", "Module",
-    "Neuron", "ParamState", "RngState", "ShortTermState", "Surrogate", "Synapse",
+    "COBA", "CUBA", "HiddenGroupState", "HiddenState", "HiddenTreeState", "LongTermState",
+    "MgBlock", "Module", "Neuron", "ParamState", "RngState", "ShortTermState", "Surrogate", "Synapse",
     "ValinaRNNCell", "activation_names", "build_model", "init", "init_all_states",
     "model_kinds", "surrogate_names", *_LAYERS,
 ]

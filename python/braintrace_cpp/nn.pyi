@@ -8,6 +8,7 @@ from ._core import (
     HiddenGroupState as HiddenGroupState,
     HiddenState as HiddenState,
     HiddenTreeState as HiddenTreeState,
+    LongTermState as LongTermState,
     MgBlock as MgBlock,
     Module as Module,
     ParamState as ParamState,

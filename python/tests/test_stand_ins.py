@@ -188,8 +188,30 @@ def test_jit_is_the_function_itself(net_class):
     assert jax.jit(step, static_argnums=0) is step
 
 
+def test_a_long_term_state_keeps_its_value_when_sequences_begin():
+    class Counted(bt.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = bt.nn.GRUCell(3, 2)
+            self.count = brainstate.LongTermState(bt.zeros((1,)))
+            self.recent = brainstate.ShortTermState(bt.zeros((1,)), batched=False)
+
+        def update(self, x):
+            self.count.value = self.count.value + 1
+            self.recent.value = self.recent.value + 1
+            return self.cell(x)
+
+    model = Counted()
+    learner = bt.compile(model, bt.D_RTRL, bt.zeros((4, 3)), batch_size=4)
+    for _ in range(3):
+        learner.step(bt.ones((4, 3)))
+    learner.reset_state()
+    bt.nn.init_all_states(model, batch_size=4)
+    assert float(model.count.value[0]) == 3
+    assert float(model.recent.value[0]) == 0
+
+
 @pytest.mark.parametrize("find, text", [
-    (lambda: brainstate.LongTermState, "ParamState is what is trained"),
     (lambda: brainstate.transform.grad, r"learner.etrace_grad"),
     (lambda: brainstate.nn.Vmap, r"batch_size=n"),
     (lambda: brainstate.nn.Nothing, "docs/nn.md"),
