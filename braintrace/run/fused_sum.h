@@ -38,6 +38,7 @@ class FusedSum {
   // allocate.
   void run(std::span<const void* const> inputs, std::span<void* const> outputs,
            ThreadPool& pool) const;
+  bool has_sums() const { return !spec_.summed.empty(); }
   std::string describe() const;
 
  private:

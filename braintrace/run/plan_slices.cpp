@@ -29,7 +29,8 @@ struct Link {
 
 std::optional<Link> as_link(const Step& s) {
   if (const auto* f = std::get_if<FusedStep>(&s.kind)) {
-    if (!std::holds_alternative<TileProgram>(f->program)) return std::nullopt;
+    const auto* sums = std::get_if<FusedSum>(&f->program);
+    if (sums && sums->has_sums()) return std::nullopt;
     return Link{f->chain, f->in, f->out};
   }
   if (const auto* c = std::get_if<CopyStep>(&s.kind)) {
