@@ -63,7 +63,10 @@ class Stages {
         joins_(g.nodes().size()),
         adds_products_(additions_of_products(g, lowered)) {
     place_all(lowered);
-    if (wait_for_siblings(lowered)) place_all(lowered);
+    if (wait_for_siblings(lowered)) {
+      place_all(lowered);
+      if (give_up_waiting()) place_all(lowered);
+    }
     sink();
   }
 
@@ -132,7 +135,6 @@ class Stages {
   // A sum over leading axes of a value times something waits for those who go through
   // that value in a later stage anyway: it is gone through once. True if one waits.
   bool wait_for_siblings(std::span<const Lowering> lowered) {
-    bool found = false;
     const auto readers = readers_of_values();
     for (std::size_t i = 0; i < g_.nodes().size(); ++i) {
       if (!sums_leading_axes(lowered[i])) continue;
@@ -142,13 +144,23 @@ class Stages {
       for (ValueId v : g_.nodes()[product].inputs) {
         if (!is_fused(v) || g_.type(v).shape != g_.type(summed).shape) continue;
         for (std::size_t r : readers[v.index])
-          if (fused_[r] && stage_[r] > stage_[product]) {
-            earliest_[product] = std::max(earliest_[product], stage_[r]);
-            found = true;
+          if (fused_[r] && stage_[r] > std::max(stage_[product], earliest_[product])) {
+            earliest_[product] = stage_[r];
+            siblings_[product] = r;
           }
       }
     }
-    return found;
+    return !siblings_.empty();
+  }
+  // Those who wait for somebody that waits for their sum.
+  bool give_up_waiting() {
+    bool any = false;
+    for (const auto& [product, sibling] : siblings_) {
+      if (stage_[sibling] == stage_[product]) continue;
+      earliest_[product] = 0;
+      any = true;
+    }
+    return any;
   }
   static bool sums_leading_axes(const Lowering& l) {
     const auto* r = std::get_if<lowering::Reduce>(&l);
@@ -216,13 +228,14 @@ class Stages {
   static constexpr int kLater = std::numeric_limits<int>::max();
   const Graph& g_;
   std::vector<bool> fused_;
-  std::vector<int> stage_;                 // by node
-  std::vector<int> earliest_;              // by node: its stage may not be before
-  std::vector<int> ready_;                 // by value
-  std::vector<std::int64_t> producer_;     // by value: node, or -1
-  std::vector<std::set<ValueId>> leaves_;  // by node
-  std::vector<bool> is_view_, joins_;      // by node
-  std::vector<bool> adds_products_;        // by node
+  std::vector<int> stage_;                       // by node
+  std::vector<int> earliest_;                    // by node: its stage may not be before
+  std::map<std::size_t, std::size_t> siblings_;  // by product: whom it waits for
+  std::vector<int> ready_;                       // by value
+  std::vector<std::int64_t> producer_;           // by value: node, or -1
+  std::vector<std::set<ValueId>> leaves_;        // by node
+  std::vector<bool> is_view_, joins_;            // by node
+  std::vector<bool> adds_products_;              // by node
 };
 
 // A sum over the first `num_lead` axes of a fused value; nullopt when it is better done

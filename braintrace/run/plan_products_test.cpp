@@ -128,4 +128,18 @@ TEST_CASE("a signal meets what a step moves in one pass, whatever stage adds to 
   CHECK(count(plan, "1 summed over [32]") == 1);
 }
 
+TEST_CASE("a signal does not wait for a step that waits for what it earned") {
+  const std::string plan = described(R"(in %0:f64[32,42,32] %1:f64[32,1,1] %2:f64[32]
+      %3 = broadcast {shape=[32,42,32]} %1
+      %4 = mul %0 %3
+      %5 = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[], rhs_contract=[0]} %4 %2
+      %6 = tanh %5
+      %7 = reshape {shape=[1,42,32]} %6
+      %8 = broadcast {shape=[32,42,32]} %7
+      %9 = add %4 %8
+      out %9 %5)");
+  CHECK(count(plan, "1 summed over [32]") == 1);
+  CHECK(count(plan, "gemm") == 0);
+}
+
 }  // namespace plan_products_test
