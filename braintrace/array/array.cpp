@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -113,18 +114,55 @@ std::string element_text(DType d, double v) {
   }
 }
 
+bool is_packed(const Shape& shape, const Ints& strides) {
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
 }  // namespace
 
+std::shared_ptr<const Array::Layout> Array::layout(Shape shape, Ints strides) {
+  const bool contiguous = is_packed(shape, strides);
+  return std::make_shared<const Layout>(
+      Layout{std::move(shape), std::move(strides), contiguous});
+}
+
+const std::shared_ptr<const Array::Layout>& Array::scalar_layout() {
+  static const auto* const layout =
+      new std::shared_ptr<const Layout>(Array::layout({}, {}));
+  return *layout;
+}
+
 Array::Array(DType dtype, Shape shape, std::shared_ptr<std::byte> buffer)
-    : dtype_(dtype),
-      shape_(std::move(shape)),
-      strides_(row_major_strides(shape_)),
-      buffer_(std::move(buffer)) {}
+    : dtype_(dtype), buffer_(std::move(buffer)) {
+  if (shape.empty()) {
+    layout_ = scalar_layout();
+    return;
+  }
+  Ints strides = row_major_strides(shape);
+  layout_ = layout(std::move(shape), std::move(strides));
+}
 
 Array::Array(const Array&) = default;
-Array::Array(Array&&) noexcept = default;
+Array::Array(Array&& other) noexcept
+    : dtype_(other.dtype_),
+      layout_(std::exchange(other.layout_, scalar_layout())),
+      offset_(other.offset_),
+      buffer_(std::move(other.buffer_)) {}
 Array& Array::operator=(const Array&) = default;
-Array& Array::operator=(Array&&) noexcept = default;
+Array& Array::operator=(Array&& other) noexcept {
+  if (this == &other) return *this;
+  dtype_ = other.dtype_;
+  layout_ = std::exchange(other.layout_, scalar_layout());
+  offset_ = other.offset_;
+  buffer_ = std::move(other.buffer_);
+  return *this;
+}
 Array::~Array() = default;
 
 Array::Array() : Array(DType::f32, {}) {}
@@ -151,71 +189,65 @@ void Array::point_to(void* memory) {
   buffer_ = {std::move(buffer_), static_cast<std::byte*>(memory)};
 }
 
-bool Array::is_contiguous() const {
-  std::int64_t step = 1;
-  for (std::size_t i = shape_.size(); i-- > 0;) {
-    if (shape_[i] == 0) return true;
-    if (shape_[i] != 1 && strides_[i] != step) return false;
-    step *= shape_[i];
-  }
-  return true;
-}
-
 Array Array::transposed(const Ints& permutation) const {
   BT_REQUIRE(normalize_axes("transposed", permutation, rank()) == iota_ints(rank()),
              fmt::format("transposed: [{}] is not a permutation of the {} axes",
                          fmt::join(permutation, ","), rank()));
-  Array view = *this;
+  Shape sizes = shape();
+  Ints steps = strides();
   for (std::size_t i = 0; i < permutation.size(); ++i) {
     const auto from =
         static_cast<std::size_t>(normalize_axis("transposed", permutation[i], rank()));
-    view.shape_[i] = shape_[from];
-    view.strides_[i] = strides_[from];
+    sizes[i] = shape()[from];
+    steps[i] = strides()[from];
   }
+  Array view = *this;
+  view.layout_ = layout(std::move(sizes), std::move(steps));
   return view;
 }
 
 Array Array::sliced(const Ints& start, const Shape& size, const Ints& step) const {
-  BT_REQUIRE(start.size() == shape_.size() && size.size() == shape_.size() &&
-                 step.size() == shape_.size(),
+  BT_REQUIRE(start.size() == shape().size() && size.size() == shape().size() &&
+                 step.size() == shape().size(),
              fmt::format("sliced: start, size and step need {} entries each", rank()));
   Array view = *this;
+  Ints steps = strides();
   for (std::size_t i = 0; i < size.size(); ++i) {
     const std::int64_t last = start[i] + (size[i] - 1) * step[i];
-    const bool inside = size[i] >= 0 && start[i] >= 0 && start[i] <= shape_[i] &&
-                        (size[i] == 0 || (last >= 0 && last < shape_[i]));
+    const bool inside = size[i] >= 0 && start[i] >= 0 && start[i] <= shape()[i] &&
+                        (size[i] == 0 || (last >= 0 && last < shape()[i]));
     BT_REQUIRE(inside,
                fmt::format("sliced: axis {} of {} does not hold start {}, size {}, "
                            "step {}",
-                           i, to_string(shape_), start[i], size[i], step[i]));
-    view.offset_ += size[i] == 0 ? 0 : start[i] * strides_[i];
-    view.shape_[i] = size[i];
-    view.strides_[i] = strides_[i] * step[i];
+                           i, to_string(shape()), start[i], size[i], step[i]));
+    view.offset_ += size[i] == 0 ? 0 : start[i] * strides()[i];
+    steps[i] *= step[i];
   }
+  view.layout_ = layout(size, std::move(steps));
   return view;
 }
 
 Array Array::broadcast_to(const Shape& shape) const {
   check_shape("broadcast_to", shape);
-  BT_REQUIRE(broadcasts_to(shape_, shape),
-             fmt::format("broadcast_to: {} does not broadcast to {}", to_string(shape_),
-                         to_string(shape)));
+  BT_REQUIRE(broadcasts_to(this->shape(), shape),
+             fmt::format("broadcast_to: {} does not broadcast to {}",
+                         to_string(this->shape()), to_string(shape)));
+  Ints steps(shape.size(), 0);
+  const std::size_t lead = shape.size() - this->shape().size();
+  for (std::size_t i = 0; i < strides().size(); ++i)
+    if (this->shape()[i] == shape[lead + i]) steps[lead + i] = strides()[i];
   Array view = *this;
-  view.shape_ = shape;
-  view.strides_.assign(shape.size(), 0);
-  const std::size_t lead = shape.size() - shape_.size();
-  for (std::size_t i = 0; i < shape_.size(); ++i)
-    if (shape_[i] == shape[lead + i]) view.strides_[lead + i] = strides_[i];
+  view.layout_ = layout(shape, std::move(steps));
   return view;
 }
 
 Array Array::contiguous() const {
   if (is_contiguous()) return *this;
-  Array packed = uninitialized(dtype_, shape_);
+  Array packed = uninitialized(dtype_, shape());
   const std::size_t bytes = size_of(dtype_);
   auto* out = static_cast<std::byte*>(packed.mutable_raw());
   const std::byte* in = buffer_.get();
-  const EvenRun run = even_run(shape_, strides_);
+  const EvenRun run = even_run(shape(), strides());
   for (std::int64_t i = 0, n = size(); i < n; i += run.count)
     copy_run(out + static_cast<std::size_t>(i) * bytes,
              in + static_cast<std::size_t>(element_offset(i)) * bytes, bytes, run);
@@ -224,18 +256,19 @@ Array Array::contiguous() const {
 
 Array Array::reshaped(Shape shape) const {
   check_shape("reshaped", shape);
-  BT_REQUIRE(num_elements(shape) == size(),
-             fmt::format("reshaped: {} has {} elements, {} has {}", to_string(shape_),
-                         size(), to_string(shape), num_elements(shape)));
+  BT_REQUIRE(
+      num_elements(shape) == size(),
+      fmt::format("reshaped: {} has {} elements, {} has {}", to_string(this->shape()),
+                  size(), to_string(shape), num_elements(shape)));
   Array packed = contiguous();
-  packed.shape_ = std::move(shape);
-  packed.strides_ = row_major_strides(packed.shape_);
+  Ints steps = row_major_strides(shape);
+  packed.layout_ = layout(std::move(shape), std::move(steps));
   return packed;
 }
 
 Array Array::astype(DType dtype) const {
   if (dtype == dtype_) return *this;
-  Array out = uninitialized(dtype, shape_);
+  Array out = uninitialized(dtype, shape());
   auto* p = static_cast<std::byte*>(out.mutable_raw());
   for (std::int64_t i = 0, n = size(); i < n; ++i)
     store(dtype, p + static_cast<std::size_t>(i) * size_of(dtype), at(i));
@@ -252,7 +285,7 @@ void* Array::mutable_raw() {
 
 void Array::make_unique() {
   if (buffer_.use_count() == 1 && is_contiguous()) return;
-  Array copy = uninitialized(dtype_, shape_);
+  Array copy = uninitialized(dtype_, shape());
   const Array packed = contiguous();
   std::memcpy(copy.buffer_.get(), packed.raw(), num_bytes());
   *this = std::move(copy);
@@ -260,9 +293,9 @@ void Array::make_unique() {
 
 std::int64_t Array::element_offset(std::int64_t flat) const {
   std::int64_t offset = offset_;
-  for (std::size_t i = shape_.size(); i-- > 0;) {
-    offset += flat % shape_[i] * strides_[i];
-    flat /= shape_[i];
+  for (std::size_t i = shape().size(); i-- > 0;) {
+    offset += flat % shape()[i] * strides()[i];
+    flat /= shape()[i];
   }
   return offset;
 }
@@ -277,7 +310,7 @@ double Array::at(std::int64_t flat) const {
 double Array::item() const {
   BT_REQUIRE(size() == 1,
              fmt::format("Array::item: needs exactly one element, got shape {}",
-                         to_string(shape_)));
+                         to_string(shape())));
   return at(0);
 }
 

@@ -36,14 +36,14 @@ class Array {
   static Array from(Shape shape, const std::vector<T>& values);
 
   DType dtype() const { return dtype_; }
-  const Shape& shape() const { return shape_; }
-  const Ints& strides() const { return strides_; }  // in elements
-  std::int64_t rank() const { return static_cast<std::int64_t>(shape_.size()); }
-  std::int64_t size() const { return num_elements(shape_); }
+  const Shape& shape() const { return layout_->shape; }
+  const Ints& strides() const { return layout_->strides; }  // in elements
+  std::int64_t rank() const { return static_cast<std::int64_t>(shape().size()); }
+  std::int64_t size() const { return num_elements(shape()); }
   std::size_t num_bytes() const {
     return static_cast<std::size_t>(size()) * size_of(dtype_);
   }
-  bool is_contiguous() const;
+  bool is_contiguous() const { return layout_->contiguous; }
   // How many Arrays share the buffer.
   long use_count() const { return buffer_.use_count(); }
   bool is_unique() const { return use_count() == 1; }
@@ -81,14 +81,22 @@ class Array {
   friend bool operator==(const Array& a, const Array& b);
 
  private:
+  // Never changes: copies of an array share it, so that they allocate nothing.
+  struct Layout {
+    Shape shape;
+    Ints strides;
+    bool contiguous;
+  };
+  static std::shared_ptr<const Layout> layout(Shape shape, Ints strides);
+  static const std::shared_ptr<const Layout>& scalar_layout();
+
   Array(DType dtype, Shape shape, std::shared_ptr<std::byte> buffer);
   void make_unique();
   std::int64_t element_offset(std::int64_t flat_row_major_index) const;
 
   DType dtype_;
-  Shape shape_;
-  Ints strides_;
-  std::int64_t offset_ = 0;  // in elements
+  std::shared_ptr<const Layout> layout_;  // never null
+  std::int64_t offset_ = 0;               // in elements
   std::shared_ptr<std::byte> buffer_;
 };
 
