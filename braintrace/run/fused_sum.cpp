@@ -49,12 +49,12 @@ TileSpec part_spec(const FusedSumSpec& spec, std::int64_t size) {
   return t;
 }
 
-// Bytes from one position of the first axis to the next, of the inputs of a part, then of
-// its outputs. Sums stay where they are.
+// Bytes from one position of the last leading axis to the next, of the inputs of a part,
+// then of its outputs. Sums stay where they are.
 Ints bytes_between_leads(const FusedSumSpec& spec) {
   Ints bytes;
   const auto add = [&](const Ints& strides, DType d) {
-    bytes.push_back(strides[0] * static_cast<std::int64_t>(size_of(d)));
+    bytes.push_back(strides[spec.num_lead - 1] * static_cast<std::int64_t>(size_of(d)));
   };
   const TileSpec& c = spec.chain;
   for (const TileInput& i : c.inputs) add(i.strides, i.dtype);
@@ -92,9 +92,9 @@ bool FusedSum::fits(const FusedSumSpec& spec) {
 }
 
 std::optional<FusedSum> FusedSum::in_loop(const TileSpec& chain) {
-  FusedSumSpec spec{.chain = chain, .num_lead = 1};
-  if (chain.loop.size() != 3 || num_elements(chain.loop) == 0 || !fits(spec))
-    return std::nullopt;
+  if (chain.loop.size() < 3 || num_elements(chain.loop) == 0) return std::nullopt;
+  FusedSumSpec spec{.chain = chain, .num_lead = chain.loop.size() - 2};
+  if (!fits(spec)) return std::nullopt;
   FusedSum found(std::move(spec));
   if (!found.whole_->knows_loops() || (found.last_ && !found.last_->knows_loops()))
     return std::nullopt;
@@ -113,7 +113,7 @@ FusedSum::FusedSum(FusedSumSpec spec) : spec_(std::move(spec)) {
   whole_ = std::make_unique<TileProgram>(part_spec(spec_, part_size_));
   const std::int64_t rest = first_kept_ % part_size_;
   if (rest > 0) last_ = std::make_unique<TileProgram>(part_spec(spec_, rest));
-  if (lead_.size() == 1) lead_bytes_ = bytes_between_leads(spec_);
+  if (!lead_.empty()) lead_bytes_ = bytes_between_leads(spec_);
   work_ns_ = whole_->work_ns() * static_cast<double>(num_elements(lead_)) *
              static_cast<double>(first_kept_) / static_cast<double>(part_size_);
 }
@@ -137,7 +137,8 @@ void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
     in[num_in + i] = out[c.outputs.size() + i] = sum;
   }
   const TileProgram& program = p.size == part_size_ ? *whole_ : *last_;
-  Walker walker{lead_};
+  const bool loops = !lead_.empty() && program.knows_loops();
+  Walker walker{std::span(lead_).first(lead_.size() - (loops ? 1 : 0))};
   do {
     const auto place = [&](const void* base, const Ints& strides, DType d) {
       const std::int64_t at = walker.offset(strides) + p.start * strides[lead_.size()];
@@ -151,9 +152,10 @@ void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
           place(outputs[i], c.outputs[i].strides, type_of_value(c, c.outputs[i].value)));
     const std::span<const void* const> all_in = std::span(in).first(num_in + sums);
     const std::span<void* const> all_out = std::span(out).first(c.outputs.size() + sums);
-    if (lead_.size() == 1 && program.knows_loops())
-      return program.run_loop(all_in, all_out, lead_[0], lead_bytes_);
-    program.run_serial(all_in, all_out, scratch);
+    if (loops)
+      program.run_loop(all_in, all_out, lead_.back(), lead_bytes_);
+    else
+      program.run_serial(all_in, all_out, scratch);
   } while (walker.next());
 }
 

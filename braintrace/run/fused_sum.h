@@ -29,8 +29,8 @@ class FusedSum {
   // The limits keep pointers on the stack. InternalError for a spec that does not fit.
   static constexpr std::size_t kMaxPointers = 64;
   static bool fits(const FusedSumSpec& spec);
-  // The chain as rows of traces that know the loop of its first axis; nullopt: it is
-  // better run by itself.
+  // The chain as rows of traces that know the loops of all axes but the last two;
+  // nullopt: it is better run by itself.
   static std::optional<FusedSum> in_loop(const TileSpec& chain);
   explicit FusedSum(FusedSumSpec spec);
 
@@ -55,7 +55,7 @@ class FusedSum {
   std::int64_t part_size_ = 1;
   std::int64_t row_ = 1;  // kept elements behind one position of that axis
   std::unique_ptr<TileProgram> whole_, last_;  // of a full part, of the last one
-  Ints lead_bytes_;  // between positions of the only leading axis, as run_loop wants them
+  Ints lead_bytes_;  // between positions of the last leading axis, as run_loop wants them
   double work_ns_ = 0;
 };
 

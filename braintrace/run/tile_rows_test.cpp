@@ -52,59 +52,71 @@ TEST_CASE("rows of all samples at once give the bits of one sample after the oth
 
 namespace {
 
-// A sensitivity moved at `positions` of a loop: e, d, df, x and, with a signal, s, of
-// which d and s are one number per position; x the same for all, or not.
-FusedSumSpec moved_in_loop(DType t, std::int64_t positions, std::int64_t rows,
-                           std::int64_t columns, bool met, bool same_x) {
-  FusedSumSpec spec{.chain = {.loop = {positions, rows, columns},
-                              .inputs = {{t, {rows * columns, columns, 1}},
-                                         {t, {1, 0, 0}},
-                                         {t, {columns, 0, 1}},
-                                         {t, {same_x ? 0 : rows, 1, 0}},
-                                         {t, {1, 0, 0}}},
-                              .steps = {{MicroOp::mul, t, {0, 1}},
-                                        {MicroOp::mul, t, {2, 3}},
-                                        {MicroOp::add, t, {6, 5}}},
-                              .outputs = {{7, {rows * columns, columns, 1}, 0}}},
-                    .num_lead = 1};
-  if (met) {
-    spec.chain.steps.push_back({MicroOp::mul, t, {4, 5}});
-    spec.summed = {8};
+// A sensitivity moved at `positions` of a loop, of one or several samples: e, d, df, x
+// and, with a signal, s, of which d and s are one number per position; x the same for all
+// positions of a sample, or not.
+struct Moved {
+  DType dtype;
+  std::int64_t samples, positions, rows, columns;
+  bool met, same_x;
+
+  FusedSumSpec spec() const {
+    const Ints e = {positions * rows * columns, rows * columns, columns, 1};
+    const Ints number = {positions, 1, 0, 0};
+    const Ints x = {same_x ? rows : positions * rows, same_x ? 0 : rows, 1, 0};
+    FusedSumSpec spec{.chain = {.loop = {samples, positions, rows, columns},
+                                .inputs = {{dtype, e},
+                                           {dtype, number},
+                                           {dtype, {positions * columns, columns, 0, 1}},
+                                           {dtype, x},
+                                           {dtype, number}},
+                                .steps = {{MicroOp::mul, dtype, {0, 1}},
+                                          {MicroOp::mul, dtype, {2, 3}},
+                                          {MicroOp::add, dtype, {6, 5}}},
+                                .outputs = {{7, e, 0}}},
+                      .num_lead = 2};
+    if (met) {
+      spec.chain.steps.push_back({MicroOp::mul, dtype, {4, 5}});
+      spec.summed = {8};
+    }
+    return spec;
   }
-  return spec;
-}
+};
 
 template <class T>
-void check_moved(DType t, std::int64_t positions, std::int64_t rows, std::int64_t columns,
-                 bool met, bool same_x) {
-  CAPTURE(positions);
-  CAPTURE(columns);
-  CAPTURE(met);
-  CAPTURE(same_x);
-  const FusedSumSpec spec = moved_in_loop(t, positions, rows, columns, met, same_x);
+void check_moved(const Moved& m) {
+  CAPTURE(m.samples);
+  CAPTURE(m.positions);
+  CAPTURE(m.columns);
+  CAPTURE(m.met);
+  CAPTURE(m.same_x);
+  const FusedSumSpec spec = m.spec();
+  const std::int64_t all = m.samples * m.positions;
   std::vector<std::vector<T>> memory;
-  for (const std::int64_t n : {positions * rows * columns, positions, positions * columns,
-                               positions * rows, positions})
+  for (const std::int64_t n :
+       {all * m.rows * m.columns, all, all * m.columns, all * m.rows, all})
     memory.push_back(drawn<T>(static_cast<std::size_t>(n), memory.size()));
-  std::vector<T> want = memory[0], sum(static_cast<std::size_t>(rows * columns), T(-1));
-  std::vector<T> want_sum(met ? sum.size() : 0, T(0));
-  for (std::int64_t p = 0; p < positions; ++p)
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t c = 0; c < columns; ++c) {
+  std::vector<T> want = memory[0];
+  std::vector<T> sum(static_cast<std::size_t>(m.rows * m.columns), T(-1));
+  std::vector<T> want_sum(m.met ? sum.size() : 0, T(0));
+  for (std::int64_t p = 0; p < all; ++p)
+    for (std::int64_t r = 0; r < m.rows; ++r)
+      for (std::int64_t c = 0; c < m.columns; ++c) {
         const auto at = [&](std::size_t i) {
           const Ints& s = spec.chain.inputs[i].strides;
-          return memory[i][static_cast<std::size_t>(p * s[0] + r * s[1] + c * s[2])];
+          return memory[i][static_cast<std::size_t>(
+              p / m.positions * s[0] + p % m.positions * s[1] + r * s[2] + c * s[3])];
         };
         const T past = at(0) * at(1), fresh = at(2) * at(3);
-        want[static_cast<std::size_t>((p * rows + r) * columns + c)] = fresh + past;
-        if (met) want_sum[static_cast<std::size_t>(r * columns + c)] += at(4) * past;
+        want[static_cast<std::size_t>((p * m.rows + r) * m.columns + c)] = fresh + past;
+        if (m.met) want_sum[static_cast<std::size_t>(r * m.columns + c)] += at(4) * past;
       }
   const std::vector<const void*> in{memory[0].data(), memory[1].data(), memory[2].data(),
                                     memory[3].data(), memory[4].data()};
   std::vector<void*> out{memory[0].data()};
-  if (met) out.push_back(sum.data());
+  if (m.met) out.push_back(sum.data());
   ThreadPool pool(1);
-  if (met) {
+  if (m.met) {
     FusedSum(spec).run(in, out, pool);
   } else if (const auto loop = FusedSum::in_loop(spec.chain)) {
     loop->run(in, out, pool);
@@ -112,29 +124,32 @@ void check_moved(DType t, std::int64_t positions, std::int64_t rows, std::int64_
     TileProgram(spec.chain).run(in, out, pool);
   }
   CHECK((memory[0] == want));
-  if (met) CHECK((sum == want_sum));
+  if (m.met) CHECK((sum == want_sum));
 }
 
 }  // namespace
 
-TEST_CASE("what a step moves without a signal knows the loop around its rows") {
-  const TileSpec many = moved_in_loop(DType::f32, 32, 42, 32, false, true).chain;
+TEST_CASE("what a step moves without a signal knows the loops around its rows") {
+  const TileSpec many = Moved{DType::f32, 4, 32, 42, 32, false, true}.spec().chain;
   CHECK(FusedSum::in_loop(many).has_value());
   TileSpec other = many;  // another coefficient in every row
-  other.inputs[1].strides = {42, 1, 0};
+  other.inputs[1].strides = {1344, 42, 1, 0};
   CHECK_FALSE(FusedSum::in_loop(other).has_value());
 }
 
 TEST_CASE("narrow rows at many positions have the bits of element by element") {
   testing::on_every_target([](const std::string& target) {
     INFO(target);
-    for (const std::int64_t positions : {1, 2, 4, 5, 8, 11})
-      for (const std::int64_t columns : {9, 16, 32, 45, 64, 65, 130})
-        for (const bool met : {false, true})
-          for (const bool same_x : {false, true}) {
-            check_moved<float>(DType::f32, positions, 41, columns, met, same_x);
-            check_moved<double>(DType::f64, positions, 6, columns, met, same_x);
-          }
+    for (const std::int64_t samples : {1, 3})
+      for (const std::int64_t positions : {1, 2, 4, 5, 8, 11})
+        for (const std::int64_t columns : {9, 16, 32, 45, 64, 65, 130})
+          for (const bool met : {false, true})
+            for (const bool same_x : {false, true}) {
+              check_moved<float>(
+                  {DType::f32, samples, positions, 41, columns, met, same_x});
+              check_moved<double>(
+                  {DType::f64, samples, positions, 6, columns, met, same_x});
+            }
   });
 }
 

@@ -212,7 +212,7 @@ HWY_NOINLINE void narrow_rows(const void* const* in, void* const* out, std::size
   Position at(in, out, State::kOperands, rows);
   std::int64_t left = rows.positions;
   if constexpr (form == TraceForm::added)
-    for (; left >= 4 && rows.result_bytes[1] == 0; left -= 4) {
+    for (; left >= 4 && rows.operand_bytes[State::kSum] == 0; left -= 4) {
       rows.operand_bytes[State::kX] == 0 ? four_positions<T, input, true>(at, n, rows)
                                          : four_positions<T, input, false>(at, n, rows);
       if (left == 4) return;
