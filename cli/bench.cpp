@@ -184,12 +184,12 @@ class Bench {
     j["spike_rate"] = rate_;
     j["peak_rss_mb"] = peak_rss_mb();
     j["first_gradient_ms"] = first_s_ * 1e3;
+    j["compile_ms"] = compile_s_ * 1e3;
     if (step_seconds.empty()) return j;
     const double best = *std::min_element(step_seconds.begin(), step_seconds.end());
     double flops = 0;
     for (const ProductShape& p : products) flops += p.flops() / steps_per_run;
     const double bound = seconds_of_products(products, request_.threads) / steps_per_run;
-    j["compile_ms"] = compile_s_ * 1e3;
     j["step_us_min"] = best * 1e6;
     j["step_cpu_us"] = cpu_s_ * 1e6;
     j["step_us_median"] = percentile(step_seconds, 0.5) * 1e6;
@@ -229,12 +229,13 @@ class Bench {
       allocations = static_cast<double>(allocations_so_far() - before) /
                     static_cast<double>(request_.steps);
     }
-    if (!seconds.empty()) {
-      const double best = *std::min_element(seconds.begin(), seconds.end());
-      compile_s_ += static_cast<double>(request_.steps) *
-                    std::max(warm_up - static_cast<double>(kWarmUps) * best, 0.0);
-    }
-    window_ = learner_->last_program()->steps;
+    // Programs are compiled as windows of their length first come.
+    const double best =
+        seconds.empty() ? 0 : *std::min_element(seconds.begin(), seconds.end());
+    compile_s_ += static_cast<double>(request_.steps) *
+                  std::max(warm_up - static_cast<double>(kWarmUps) * best, 0.0);
+    for (const auto& [program, times] : programs)
+      window_ = std::max(window_, program->steps);
     std::vector<ProductShape> products;
     for (const auto& [program, times] : programs)
       for (ProductShape p : timed_products(program->graph)) {

@@ -238,6 +238,12 @@ class Refusals(Cli):
                     "allocations_per_step", "gflops", "gemm_bound_us", "first_gradient_ms"):
             self.assertIn(key, result)
 
+    def test_windows_of_two_lengths_allocate_nothing_once_warm(self):
+        made = json.loads(self.output("bench", "--n-rec", "8", "--steps", "20", "--window", "7",
+                                      "--repeat", "2", "--json"))
+        self.assertEqual(made["window"], 7)  # not 6, the length of the last one
+        self.assertEqual(made["allocations_per_step"], 0)
+
     def test_bench_may_end_with_the_first_gradient(self):
         for mode in (["window"], ["online"], ["stream"], ["window", "--algorithm", "forward"]):
             text = self.output("bench", "--n-rec", "8", "--batch", "2", "--steps", "6",
@@ -246,6 +252,7 @@ class Refusals(Cli):
             self.assertIn("first gradient after", said)
             result = json.loads(result)
             self.assertGreater(result["first_gradient_ms"], 0)
+            self.assertGreater(result["compile_ms"], 0)
             self.assertFalse({"step_us_min", "gemm_bound_us"} & set(result))  # nothing timed
 
     def test_unknown_options_are_named_as_they_were_typed(self):

@@ -2,24 +2,14 @@
 #include "braintrace/train/prepared_grad.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "braintrace/train/grad_driver_impl.h"
 
 namespace braintrace {
-namespace {
-
-// Is `a` what `count` rows of `s` look like?
-bool is_row_shaped(const Array& a, const Array& s, std::int64_t count, bool stacked) {
-  const Shape &got = a.shape(), &whole = s.shape();
-  if (a.dtype() != s.dtype() || got.size() + (stacked ? 0 : 1) != whole.size())
-    return false;
-  if (stacked && got[0] != count) return false;
-  return std::equal(whole.begin() + 1, whole.end(), got.begin() + (stacked ? 1 : 0));
-}
-
-}  // namespace
 
 struct PreparedGrad::Impl {
   Impl(Learner& learner, TracedFn loss, const GradOptions& options, std::int64_t length)
@@ -41,6 +31,11 @@ struct PreparedGrad::Impl {
   void read(const std::vector<Array>& given);
   void put_rows(std::int64_t t, std::int64_t count, bool stacked,
                 std::vector<Array>& args);
+
+ private:
+  // What `count` rows of a sequence look like, made once: to be pointed at some.
+  const Array& part(std::size_t sequence, std::int64_t count, bool stacked);
+  std::map<std::tuple<std::size_t, std::int64_t, bool>, Array> parts_;
 };
 
 void PreparedGrad::Impl::check(const std::vector<Array>& given) const {
@@ -64,6 +59,19 @@ void PreparedGrad::Impl::read(const std::vector<Array>& given) {
   sequences = &packed;
 }
 
+const Array& PreparedGrad::Impl::part(std::size_t sequence, std::int64_t count,
+                                      bool stacked) {
+  const std::tuple key(sequence, count, stacked);
+  const Array& s = (*sequences)[sequence];
+  const auto known = parts_.find(key);
+  if (known != parts_.end() && known->second.dtype() == s.dtype()) return known->second;
+  Shape shape = s.shape();
+  shape[0] = count;
+  if (!stacked) shape.erase(shape.begin());
+  void* first = const_cast<void*>(s.raw());
+  return parts_[key] = Array::borrowed(s.dtype(), shape, first, owner);
+}
+
 void PreparedGrad::Impl::put_rows(std::int64_t t, std::int64_t count, bool stacked,
                                   std::vector<Array>& args) {
   args.resize(sequences->size());
@@ -76,12 +84,7 @@ void PreparedGrad::Impl::put_rows(std::int64_t t, std::int64_t count, bool stack
     const std::size_t row_bytes = s.num_bytes() / static_cast<std::size_t>(s.shape()[0]);
     void* at = const_cast<std::byte*>(static_cast<const std::byte*>(s.raw()) +
                                       static_cast<std::size_t>(t) * row_bytes);
-    if (!is_row_shaped(args[i], s, count, stacked)) {
-      Shape shape = s.shape();
-      shape[0] = count;
-      if (!stacked) shape.erase(shape.begin());
-      args[i] = Array::borrowed(s.dtype(), shape, at, owner);
-    }
+    args[i] = part(i, count, stacked);
     args[i].point_to(at);
   }
 }

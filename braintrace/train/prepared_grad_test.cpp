@@ -82,6 +82,16 @@ TEST_CASE("a prepared gradient has the bits of etrace_grad") {
               {.executor = ExecutorKind::interpreter});
 }
 
+TEST_CASE("a prepared gradient takes data of another element type in between") {
+  Twin one(D_RTRL{}), other(D_RTRL{});
+  PreparedGrad prepared = other.learner.prepare(other.loss(), data(7, 0), {.window = 3});
+  for (const DType dtype : {DType::f32, DType::f64, DType::f32}) {
+    std::vector<Array> d = data(7, 4);
+    for (Array& a : d) a = a.astype(dtype);
+    check_same(one.learner.etrace_grad(d, one.loss(), {.window = 3}), prepared.grad(d));
+  }
+}
+
 TEST_CASE("results of a prepared gradient do not change with the next call") {
   Twin twin(D_RTRL{});
   PreparedGrad prepared = twin.learner.prepare(twin.loss(), data(8, 0));
