@@ -46,6 +46,13 @@ std::vector<bool> additions_of_products(const Graph& g,
   return found;
 }
 
+// Sums over its first axes?
+bool sums_leading_axes(const Lowering& l) {
+  const auto* r = std::get_if<lowering::Reduce>(&l);
+  return r && r->kind == ReduceKind::sum && !r->axes.empty() &&
+         r->axes == iota_ints(std::ssize(r->axes));
+}
+
 // Stages count how often a value has to go through memory. A fused node takes part in
 // the stage of its inputs; what reads it from memory has to wait for the next one. So two
 // fused nodes of one stage have no path between them that leaves the stage.
@@ -162,11 +169,6 @@ class Stages {
     }
     return any;
   }
-  static bool sums_leading_axes(const Lowering& l) {
-    const auto* r = std::get_if<lowering::Reduce>(&l);
-    return r && r->kind == ReduceKind::sum && !r->axes.empty() &&
-           r->axes == iota_ints(std::ssize(r->axes));
-  }
   std::vector<std::vector<std::size_t>> readers_of_values() const {
     std::vector<std::vector<std::size_t>> readers(g_.num_values());
     for (std::size_t i = 0; i < g_.nodes().size(); ++i)
@@ -249,18 +251,17 @@ std::optional<LeadingSum> as_leading_sum(const Graph& g, const Node& n, const Lo
   // that costs as much as it saves unless much is left of the sum.
   constexpr std::int64_t kLongRow = 8, kFew = 1 << 10, kMany = 1 << 15;
   constexpr std::int64_t kFewLeft = 128, kManyLeft = 2048;
-  const auto* r = std::get_if<lowering::Reduce>(&l);
-  if (!r || r->kind != ReduceKind::sum || r->axes.empty()) return std::nullopt;
+  if (!sums_leading_axes(l)) return std::nullopt;
   const Type &in = g.type(n.inputs[0]), &out = g.type(n.outputs[0]);
   const std::int64_t p = s.producer(n.inputs[0]);
-  if (p < 0 || !s.fused(static_cast<std::size_t>(p)) || !is_float(in.dtype) ||
-      r->axes != iota_ints(static_cast<std::int64_t>(r->axes.size())))
+  if (p < 0 || !s.fused(static_cast<std::size_t>(p)) || !is_float(in.dtype))
     return std::nullopt;
   const bool long_rows = out.rank() > 1 && out.shape.back() >= kLongRow;
   if (in.size() < (long_rows ? kFew : kMany) ||
       out.size() < (long_rows ? kFewLeft : kManyLeft))
     return std::nullopt;
-  return LeadingSum{static_cast<std::size_t>(p), r->axes.size()};
+  return LeadingSum{static_cast<std::size_t>(p),
+                    std::get<lowering::Reduce>(l).axes.size()};
 }
 
 // Sums leave groups that read and write more than one pass with sums can point at.
