@@ -40,6 +40,9 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   h = run("dce", dce, h);  // what is no longer computed keeps no stacked value
   h = run(
       "split_scan", [](const Graph& x) { return split_scan(x); }, h);
+  h = run("dce", dce, h);  // what a later loop no longer reads, an earlier one drops
+  h = run(
+      "split_scan", [](const Graph& x) { return split_scan(x); }, h);
   h = run("contract_sums", contract_sums, h);
   h = run("spread_vectors", spread_vectors, h);
   h = run("outer_products", outer_products, h);

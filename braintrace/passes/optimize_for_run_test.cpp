@@ -134,4 +134,23 @@ TEST_CASE("random programs keep their values through all passes") {
   }
 }
 
+TEST_CASE("a loop stacks nothing for a later one that does not need it in the end") {
+  const Graph g = parse(R"(in %0:f64[4] %1:f64[3,4]
+      %2:f64[4], %3:f64[3,4] = scan {body={
+        in %0:f64[4] %1:f64[4]
+        %2:f64[4] = mul %0 %1
+        %3:f64[4] = tanh %2
+        out %3 %3
+      }, length=3, num_carry=1, num_consts=0, reverse=false} %0 %1
+      %4:f64[4], %5:f64[3,4] = scan {body={
+        in %0:f64[4] %1:f64[4] %2:f64[4]
+        %3:f64[4] = mul %0 %1
+        %4:f64[4] = exp %2
+        out %3 %4
+      }, length=3, num_carry=1, num_consts=0, reverse=false} %0 %1 %3
+      out %2 %4)");
+  const Graph h = optimize_for_run(g);
+  for (const Node& n : h.nodes()) CHECK(n.outputs.size() == 1);
+}
+
 }  // namespace optimize_for_run_test
