@@ -116,12 +116,16 @@ constexpr std::int64_t kPanels = HWY_MAX_BYTES <= 64 ? 4 : 1;
 static_assert(kPanels * kDepth * 2 * HWY_MAX_BYTES <= kPanelScratch);
 constexpr std::int64_t kAhead = 8;  // rows of A on their way while one is copied
 
-// Few rows leave registers for more panels at a time: enough sums to hide the latency.
-std::int64_t wide_panels(std::int64_t rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+// Few rows leave registers for more panels at a time, of those there are: enough sums to
+// hide the latency.
+std::int64_t wide_panels(std::int64_t rows, std::int64_t there) {
+  if (rows == 1 && there >= 4) return 4;
+  return rows <= 3 && there >= 2 ? 2 : 1;
+}
 template <class T>
-Micro<T> wide(std::int64_t rows) {
-  constexpr Micro<T> kernels[] = {micro<T, 1, 8>, micro<T, 2, 4>, micro<T, 3, 4>};
-  return kernels[rows - 1];
+Micro<T> wide(std::int64_t rows, std::int64_t panels) {
+  constexpr Micro<T> kernels[] = {micro<T, 1, 4>, micro<T, 2, 4>, micro<T, 3, 4>};
+  return panels == 4 ? micro<T, 1, 8> : kernels[rows - 1];
 }
 
 // A tile: C [m, n] with unit column stride, cut along k by the caller.
@@ -174,15 +178,13 @@ void whole_panels(const Tile<T>& t, Panels<T> b, std::int64_t column,
                   std::int64_t count) {
   const std::int64_t width = 2 * lanes<T>();
   const std::int64_t group = group_size(t.m);
-  const std::int64_t together = t.m <= 3 ? wide_panels(t.m) : 1;
   for (std::int64_t p = 0; p < count;) {
-    const bool several = together > 1 && p + together <= count;
-    const std::int64_t step = several ? together : 1;
+    const std::int64_t step = wide_panels(t.m, count - p);
     Finish<T> f = t.f;
     if (f.bias != nullptr) f.bias += column;
     for (std::int64_t i = 0; i < t.m; i += group) {
       const std::int64_t rows = std::min(group, t.m - i);
-      const Micro<T> kernel = several ? wide<T>(rows) : narrow<T>(rows);
+      const Micro<T> kernel = step > 1 ? wide<T>(rows, step) : narrow<T>(rows);
       kernel(t.k, t.a + i / group * t.a_group, t.a_row, t.a_col, b,
              t.c + i * t.c_row + column, t.c_row, f);
     }
