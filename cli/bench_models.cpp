@@ -37,41 +37,6 @@ Path layer_path(const BenchRequest& r, std::int64_t layer) {
   return r.layers > 1 ? Path{fmt::format("layer{}", layer + 1)} : Path{};
 }
 
-// Scales the weight of a layer until its neurons fire as often as asked; the rate then.
-double tune_layer(const BenchRequest& r, std::int64_t layer, Module& model,
-                  Learner& forward, const Array& xs) {
-  // Runs go on from the states of the ones before, so the rate that counts is the one a
-  // network settles at; after 20 to 60 steps it is half of that.
-  constexpr std::int64_t kSettling = 200, kCounted = 40;
-  State& weight = state_at(model, layer_path(r, layer).child("lin").child("weight"));
-  const State& potential = state_at(model, layer_path(r, layer).child("neu").child("V"));
-  std::vector<Array> original;
-  for (std::size_t k = 0; k < weight.num_leaves(); ++k)
-    original.push_back(weight.stored(k));
-  const auto rate_at = [&](double scale) {
-    for (std::size_t k = 0; k < original.size(); ++k)
-      weight.store(k, (Value(original[k]) * scale).array());
-    init_all_states(model, {.batch_size = r.batch});
-    double fired = 0, seen = 0;
-    for (std::int64_t t = 0; t < kSettling + kCounted; ++t) {
-      forward.step({row(xs, t % r.steps).contiguous()});
-      if (t < kSettling) continue;
-      const Array v = potential.stored();
-      for (std::int64_t i = 0; i < v.size(); ++i) fired += v.at(i) >= 1 ? 1 : 0;
-      seen += static_cast<double>(v.size());
-    }
-    return seen > 0 ? fired / seen : 0;
-  };
-  double low = 0.1, high = 200, rate = 0;
-  for (int i = 0; i < 14; ++i) {
-    const double scale = std::sqrt(low * high);
-    rate = rate_at(scale);
-    if (rate >= 0.15 && rate <= 0.20) break;
-    (rate < 0.175 ? low : high) = scale;
-  }
-  return rate;
-}
-
 }  // namespace
 
 bool is_spiking(const BenchRequest& r) { return r.model == "lif" || r.model == "alif"; }
@@ -108,17 +73,67 @@ Array bench_targets(const BenchRequest& r, DType dtype) {
   return random_normal(rng_key(2), {r.steps, r.batch, r.n_out}, dtype);
 }
 
-double tune_spike_rate(const BenchRequest& r, Module& model, LearnerOptions options,
-                       const Array& xs) {
-  if (!is_spiking(r)) return 0;
+SpikeRate::SpikeRate(const BenchRequest& r, Module& model, LearnerOptions options,
+                     const Array& xs)
+    : request_(r), model_(model) {
+  if (!is_spiking(r)) return;
   options.seed.reset();  // the parameters stay
   options.profile = false;
-  Learner forward(model, BPTT{}, {row(xs, 0).contiguous()}, options);  // without traces
+  for (std::int64_t t = 0; t < r.steps; ++t) inputs_.push_back(row(xs, t).contiguous());
+  forward_ = std::make_unique<Learner>(model, BPTT{}, std::vector{inputs_[0]}, options);
+}
+
+void SpikeRate::tune() {
+  for (std::int64_t layer = 0; forward_ && layer < request_.layers; ++layer) tune(layer);
+}
+
+double SpikeRate::now() {
   double total = 0;
-  for (std::int64_t layer = 0; layer < r.layers; ++layer)
-    total += tune_layer(r, layer, model, forward, xs);
-  init_all_states(model, {.batch_size = r.batch});
-  return total / static_cast<double>(r.layers);
+  for (std::int64_t layer = 0; forward_ && layer < request_.layers; ++layer)
+    total += now(layer);
+  return total / static_cast<double>(request_.layers);
+}
+
+void SpikeRate::tune(std::int64_t layer) {
+  // Runs go on from the states of the ones before, so the rate that counts is the one a
+  // network settles at: it has half of it after 40 steps, and still grows after 200.
+  constexpr std::int64_t kSettling = 1000;
+  State& weight =
+      state_at(model_, layer_path(request_, layer).child("lin").child("weight"));
+  std::vector<Array> original;
+  for (std::size_t k = 0; k < weight.num_leaves(); ++k)
+    original.push_back(weight.stored(k));
+  const auto rate_at = [&](double scale) {
+    for (std::size_t k = 0; k < original.size(); ++k)
+      weight.store(k, (Value(original[k]) * scale).array());
+    init_all_states(model_, {.batch_size = request_.batch});
+    for (std::int64_t t = 0; t < kSettling; ++t) step(t);
+    return now(layer);
+  };
+  double low = 0.1, high = 200;
+  for (int i = 0; i < 14; ++i) {
+    const double scale = std::sqrt(low * high), rate = rate_at(scale);
+    if (rate >= 0.16 && rate <= 0.19) return;
+    (rate < 0.175 ? low : high) = scale;
+  }
+}
+
+double SpikeRate::now(std::int64_t layer) {
+  constexpr std::int64_t kCounted = 40;
+  const State& potential =
+      state_at(model_, layer_path(request_, layer).child("neu").child("V"));
+  double fired = 0, seen = 0;
+  for (std::int64_t t = 0; t < kCounted; ++t) {
+    step(t);
+    const Array v = potential.stored();
+    for (std::int64_t i = 0; i < v.size(); ++i) fired += v.at(i) >= 1 ? 1 : 0;
+    seen += static_cast<double>(v.size());
+  }
+  return seen > 0 ? fired / seen : 0;
+}
+
+void SpikeRate::step(std::int64_t t) {
+  forward_->step({inputs_[static_cast<std::size_t>(t % request_.steps)]});
 }
 
 }  // namespace braintrace::cli

@@ -16,9 +16,28 @@ Shape bench_input(const BenchRequest& r);  // of one sample
 // Random inputs (10 % spikes for spiking models) and targets, time first.
 Array bench_inputs(const BenchRequest& r, DType dtype);
 Array bench_targets(const BenchRequest& r, DType dtype);
-// Scales the recurrent weights of a spiking model until 15-20 % of its units fire per
-// step once it has settled. Returns the rate, 0 for models without spikes.
-double tune_spike_rate(const BenchRequest& r, Module& model, LearnerOptions options,
-                       const Array& xs);
+
+// How often the units of a spiking model fire.
+class SpikeRate {
+ public:
+  // `xs`: inputs of all steps. The model's states begin anew.
+  SpikeRate(const BenchRequest& r, Module& model, LearnerOptions options,
+            const Array& xs);
+  // Scales the recurrent weights until 16-19 % fire per step once the network has
+  // settled, and leaves it there.
+  void tune();
+  // The part that fires over the next steps; 0 for models without spikes.
+  double now();
+
+ private:
+  void tune(std::int64_t layer);
+  double now(std::int64_t layer);
+  void step(std::int64_t t);
+
+  const BenchRequest& request_;
+  Module& model_;
+  std::vector<Array> inputs_;
+  std::unique_ptr<Learner> forward_;  // null for models without spikes
+};
 
 }  // namespace braintrace::cli
