@@ -24,11 +24,11 @@ constexpr std::int64_t kCopyRows = 96;
 // The copy's room, behind the lists.
 constexpr std::size_t kListBytes = ThreadPool::kScratchBytes - kEventBlockBytes;
 
-// A block of B, `width` columns apart in `to`.
-void copy_block(const GemmSpec& s, const void* b, std::int64_t k, std::int64_t columns,
-                std::int64_t width, std::byte* to) {
+// Rows of B, `to_row` elements apart in `to`.
+void copy_rows(const GemmSpec& s, const void* b, std::int64_t k, std::int64_t columns,
+               std::int64_t to_row, std::byte* to) {
   for (std::int64_t q = 0; q < k; ++q)
-    std::memcpy(to + q * width * static_cast<std::int64_t>(size_of(s.dtype)),
+    std::memcpy(to + q * to_row * static_cast<std::int64_t>(size_of(s.dtype)),
                 past(b, q * s.b.row, s.dtype),
                 static_cast<std::size_t>(columns) * size_of(s.dtype));
 }
@@ -71,7 +71,27 @@ struct Columns {
     width = divided_up(divided_up(s.n, tiles), lanes) * lanes;
     tiles = divided_up(s.n, width);
   }
+  std::int64_t first(std::int64_t tile) const { return tile * width; }
+  std::int64_t count(const GemmSpec& s, std::int64_t tile) const {
+    return std::min(width, s.n - first(tile));
+  }
   std::int64_t width, tiles;
+};
+
+// The right factor, as it is or in tiles.
+struct RightFactor {
+  const void* b;
+  bool tiled;
+
+  std::int64_t row(const GemmSpec& s, const Columns& c) const {
+    return tiled ? c.width : s.b.row;
+  }
+  // Of a tile of columns, from k on.
+  const std::byte* at(const GemmSpec& s, const Columns& c, std::int64_t tile,
+                      std::int64_t k) const {
+    const std::int64_t first = tiled ? tile * s.k * c.width : c.first(tile);
+    return past(b, first + k * row(s, c), s.dtype);
+  }
 };
 
 // Who works on one matrix: all threads, or one of them with its scratch.
@@ -102,14 +122,35 @@ struct OneThread {
   }
 };
 
+// More than a few events: the dense product of `k` of the sum, tile by tile where the
+// right factor is in tiles.
+template <class Team>
+void run_dense(const GemmSpec& s, const void* left, const RightFactor& right, void* c,
+               const Team& team, const void* bias, std::int64_t from, std::int64_t k) {
+  const Columns columns(s);
+  GemmSpec part = s;
+  part.k = k;
+  part.b.row = right.row(s, columns);
+  if (from > 0) part.beta = 1;
+  const void* added = from > 0 ? nullptr : bias;
+  if (!right.tiled)
+    return team.dense(part, left, right.at(s, columns, 0, from), c, added);
+  for (std::int64_t t = 0; t < columns.tiles; ++t) {
+    part.n = columns.count(s, t);
+    const std::int64_t first = columns.first(t);
+    team.dense(part, left, right.at(s, columns, t, from),
+               const_cast<std::byte*>(past(c, first, s.dtype)),
+               added == nullptr ? nullptr : past(added, first, s.dtype));
+  }
+}
+
 // The part of k from `from` on, `k` long; its first use of C when from is 0.
 template <class Team>
-void run_part(const GemmSpec& s, const void* a, const void* b, void* c, const Team& team,
-              const void* bias, std::int64_t from, std::int64_t k) {
+void run_part(const GemmSpec& s, const void* a, const RightFactor& right, void* c,
+              const Team& team, const void* bias, std::int64_t from, std::int64_t k) {
   const Lists lists(s.m, team.room());
   const std::int64_t cuts = divided_up(k, kEventDepth);
   const void* left = past(a, from * s.a.col, s.dtype);
-  const void* right = past(b, from * s.b.row, s.dtype);
   const bool many = static_cast<double>(s.m * k) > kSharedWork;
   team.share(many, cuts, [&](std::int64_t i, std::byte*) {
     const std::int64_t q = i * kEventDepth;
@@ -117,32 +158,28 @@ void run_part(const GemmSpec& s, const void* a, const void* b, void* c, const Te
                 std::min(kEventDepth, k - q), lists.of_cut(i));
   });
   const auto found = static_cast<double>(lists.found(cuts));
-  if (found > kEventDensity * static_cast<double>(s.m * k)) {
-    GemmSpec rest = s;
-    rest.k = k;
-    if (from > 0) rest.beta = 1;
-    return team.dense(rest, left, right, c, from > 0 ? nullptr : bias);
-  }
+  if (found > kEventDensity * static_cast<double>(s.m * k))
+    return run_dense(s, left, right, c, team, bias, from, k);
   const double work = 0.06 * found * static_cast<double>(s.n);
   const Columns columns(s);
-  const bool copies = s.m >= kCopyRows;
+  const bool copies = s.m >= kCopyRows && !right.tiled;
   team.share(work > kSharedWork, columns.tiles, [&](std::int64_t t, std::byte* block) {
-    const std::int64_t column = t * columns.width;
+    const std::int64_t first = columns.first(t);
     EventProduct p{.m = s.m,
-                   .columns = std::min(columns.width, s.n - column),
+                   .columns = columns.count(s, t),
                    .a_strides = s.a,
-                   .b_row = copies ? columns.width : s.b.row,
+                   .b_row = copies ? columns.width : right.row(s, columns),
                    .c_row = s.c.row,
-                   .bias = bias == nullptr ? nullptr : past(bias, column, s.dtype),
+                   .bias = bias == nullptr ? nullptr : past(bias, first, s.dtype),
                    .alpha = s.alpha,
                    .beta = s.beta};
-    p.c = const_cast<std::byte*>(past(c, column, s.dtype));
+    p.c = const_cast<std::byte*>(past(c, first, s.dtype));
     for (std::int64_t i = 0; i < cuts; ++i) {
       const std::int64_t q = i * kEventDepth;
       p.a = past(left, q * s.a.col, s.dtype);
-      p.b = past(right, q * s.b.row + column, s.dtype);
+      p.b = right.at(s, columns, t, from + q);
       if (copies) {
-        copy_block(s, p.b, std::min(kEventDepth, k - q), p.columns, columns.width, block);
+        copy_rows(s, p.b, std::min(kEventDepth, k - q), p.columns, columns.width, block);
         p.b = block;
       }
       p.first = from == 0 && i == 0;
@@ -152,7 +189,7 @@ void run_part(const GemmSpec& s, const void* a, const void* b, void* c, const Te
 }
 
 template <class Team>
-void run_matrix(const GemmSpec& s, const void* a, const void* b, void* c,
+void run_matrix(const GemmSpec& s, const void* a, const RightFactor& b, void* c,
                 const Team& team, const void* bias) {
   const std::int64_t part = Lists::capacity(s.m) * kEventDepth;
   for (std::int64_t from = 0; from < s.k; from += part)
@@ -169,21 +206,49 @@ bool takes_events(const GemmSpec& s) {
 void gemm_events_serial(const GemmSpec& s, const void* a, const void* b, void* c,
                         const void* bias, std::byte* scratch) {
   if (!takes_events(s)) return gemm_serial(s, a, b, c, bias, scratch);
-  run_matrix(s, a, b, c, OneThread{scratch}, bias);
+  run_matrix(s, a, {b, false}, c, OneThread{scratch}, bias);
 }
 
 void gemm_events(const GemmSpec& s, const void* a, const void* b, void* c,
                  ThreadPool& pool, const void* bias) {
   if (!takes_events(s)) return gemm(s, a, b, c, pool, bias);
-  if (s.batch == 1) return run_matrix(s, a, b, c, AllThreads{pool}, bias);
+  if (s.batch == 1) return run_matrix(s, a, {b, false}, c, AllThreads{pool}, bias);
   GemmSpec one = s;
   one.batch = 1;
-  pool.for_tiles_if(
-      kEventDensity * gemm_ns(s) > kSharedWork, s.batch, [&](std::int64_t i, int worker) {
-        void* to = const_cast<std::byte*>(past(c, i * s.c.batch, s.dtype));
-        run_matrix(one, past(a, i * s.a.batch, s.dtype), past(b, i * s.b.batch, s.dtype),
-                   to, OneThread{pool.scratch(worker)}, bias);
-      });
+  pool.for_tiles_if(kEventDensity * gemm_ns(s) > kSharedWork, s.batch,
+                    [&](std::int64_t i, int worker) {
+                      void* to = const_cast<std::byte*>(past(c, i * s.c.batch, s.dtype));
+                      run_matrix(one, past(a, i * s.a.batch, s.dtype),
+                                 {past(b, i * s.b.batch, s.dtype), false}, to,
+                                 OneThread{pool.scratch(worker)}, bias);
+                    });
+}
+
+std::size_t tiled_b_bytes(const GemmSpec& s) {
+  if (s.batch != 1 || !takes_events(s)) return 0;
+  const Columns c(s);
+  return static_cast<std::size_t>(c.tiles * c.width * s.k) * size_of(s.dtype);
+}
+
+void tile_b(const GemmSpec& s, const void* b, void* tiled, ThreadPool& pool) {
+  constexpr double kBytesPerNs = 10;
+  const Columns c(s);
+  const RightFactor from{b, false}, to{tiled, true};
+  const bool shared = static_cast<double>(tiled_b_bytes(s)) > kBytesPerNs * kSharedWork;
+  pool.for_tiles_if(shared, c.tiles, [&](std::int64_t t, int) {
+    copy_rows(s, from.at(s, c, t, 0), s.k, c.count(s, t), c.width,
+              const_cast<std::byte*>(to.at(s, c, t, 0)));
+  });
+}
+
+void gemm_events_tiled(const GemmSpec& s, const void* a, const void* tiled, void* c,
+                       ThreadPool& pool, const void* bias) {
+  run_matrix(s, a, {tiled, true}, c, AllThreads{pool}, bias);
+}
+
+void gemm_events_tiled_serial(const GemmSpec& s, const void* a, const void* tiled,
+                              void* c, const void* bias, std::byte* scratch) {
+  run_matrix(s, a, {tiled, true}, c, OneThread{scratch}, bias);
 }
 
 }  // namespace braintrace

@@ -16,6 +16,15 @@ void gemm_events(const GemmSpec& spec, const void* a, const void* b, void* c,
 void gemm_events_serial(const GemmSpec& spec, const void* a, const void* b, void* c,
                         const void* bias, std::byte* scratch);
 
+// B in tiles of columns, each a stretch of memory, for use with many A: the same bits.
+// 0 bytes: there is no such form. Needs one matrix B.
+std::size_t tiled_b_bytes(const GemmSpec& spec);
+void tile_b(const GemmSpec& spec, const void* b, void* tiled, ThreadPool& pool);
+void gemm_events_tiled(const GemmSpec& spec, const void* a, const void* tiled, void* c,
+                       ThreadPool& pool, const void* bias = nullptr);
+void gemm_events_tiled_serial(const GemmSpec& spec, const void* a, const void* tiled,
+                              void* c, const void* bias, std::byte* scratch);
+
 // Nonzeros of A, divided by its size, below which rows are added.
 inline constexpr double kEventDensity = 0.45;
 

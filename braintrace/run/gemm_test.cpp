@@ -338,6 +338,20 @@ TEST_CASE("spikes give the bits of other events") {
   }
 }
 
+TEST_CASE("tiles of the right factor change no bits, few events or many") {
+  ThreadPool one(1), two(2);
+  for (const double zeros : {0.1, 0.9})
+    for (const std::int64_t m : {3, 120}) {
+      const Problem<float> p({.m = m, .n = 300, .k = 170, .beta = 1}, Lies::by_row,
+                             Lies::by_row, Lies::by_row, zeros);
+      std::vector<float> c = p.c, d = p.c, tiles(tiled_b_bytes(p.s) / sizeof(float));
+      tile_b(p.s, p.b.data(), tiles.data(), two);
+      gemm_events(p.s, p.a.data(), p.b.data(), c.data(), one, p.bias.data());
+      gemm_events_tiled(p.s, p.a.data(), tiles.data(), d.data(), two, p.bias.data());
+      CHECK(c == d);
+    }
+}
+
 TEST_CASE("what is no number counts as an event") {
   ThreadPool pool;
   for (const Lies how : {Lies::by_row, Lies::by_column}) {

@@ -34,14 +34,15 @@ std::string line(const GemmStep& s, const std::string&) {
                      s.spec.n,
                      s.spec.batch == 1 ? "" : fmt::format(" times {}", s.spec.batch),
                      s.bias ? " with bias" : "", s.spec.beta != 0 ? " added" : "",
-                     s.packed_b ? " packed"
-                     : s.events ? " of events"
-                                : "",
+                     s.events     ? (s.packed_b ? " of events tiled" : " of events")
+                     : s.packed_b ? " packed"
+                                  : "",
                      to_string(s.a), to_string(s.b), to_string(s.c));
 }
 
 std::string line(const PackStep& s, const std::string&) {
-  return fmt::format("pack {} -> {}\n", to_string(s.b), s.to.buffer);
+  return fmt::format("{} {} -> {}\n", s.events ? "tile" : "pack", to_string(s.b),
+                     s.to.buffer);
 }
 
 std::string line(const KernelStep& s, const std::string&) {

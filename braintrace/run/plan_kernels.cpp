@@ -260,7 +260,7 @@ void Planner::plan_gemm(Scope& s, const Node& n, lowering::Gemm l, double beta) 
   if (n.inputs.size() > 2) step.bias = packed(s, view(s, n.inputs[2]), tick());
   step.events = s.spiking[n.inputs[0].index] && step.spec.n >= kEventColumns &&
                 step.spec.b.col == 1 && step.spec.c.col == 1;
-  if (!step.events) pack_invariant(s, n.inputs[1], step);
+  pack_invariant(s, n.inputs[1], step);
   const int time = tick();
   read(step.a, time);
   read(step.b, time);

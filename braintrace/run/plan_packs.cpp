@@ -2,10 +2,17 @@
 // Right factors that stay the same while a loop runs are packed once before it.
 #include <algorithm>
 
+#include "braintrace/run/event_gemm.h"
 #include "braintrace/run/gemm_kernels_impl.h"
 #include "braintrace/run/plan_planner_impl.h"
 
 namespace braintrace::plan {
+namespace {
+
+// A right factor of events that stays in the cache near a core is read as it is.
+constexpr std::size_t kTiledBytes = std::size_t{1} << 19;
+
+}  // namespace
 
 void Planner::pack_invariant(Scope& s, ValueId factor, GemmStep& step) {
   Scope* home = &s;
@@ -17,16 +24,18 @@ void Planner::pack_invariant(Scope& s, ValueId factor, GemmStep& step) {
     home = home->outer;
   }
   if (!repeats || step.spec.batch != 1) return;
-  const std::size_t bytes = packed_b_bytes(step.spec);
-  if (bytes == 0) return;
+  const std::size_t bytes =
+      step.events ? tiled_b_bytes(step.spec) : packed_b_bytes(step.spec);
+  if (bytes == 0 || (step.events && bytes < kTiledBytes)) return;
   const View whole{
       .buffer = add_buffer(Place::arena, static_cast<std::int64_t>(bytes), home->depth),
       .dtype = step.spec.dtype};
   write(whole, time);
-  const bool only_here = s.outer == home && s.readers[factor.index].size() == 1;
+  const bool only_here =
+      !step.events && s.outer == home && s.readers[factor.index].size() == 1;
   std::vector<PackStep> packs;
   if (only_here) packs = packs_of_parts(*home, step, whole);
-  if (packs.empty()) packs.push_back({step.spec, step.b, whole});
+  if (packs.empty()) packs.push_back({step.spec, step.b, whole, step.events});
   for (PackStep& p : packs) {
     read(p.b, time);
     home->block.steps.push_back({std::move(p)});

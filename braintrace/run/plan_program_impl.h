@@ -69,12 +69,13 @@ struct GemmStep {
   GemmSpec spec;
   View a, b, c;
   std::optional<View> bias = {};
-  bool packed_b = false;  // b is as pack_b leaves it
+  bool packed_b = false;  // b is as pack_b leaves it, or as tile_b does for events
   bool events = false;    // a may be mostly zero
 };
 struct PackStep {
   GemmSpec spec;
   View b, to;
+  bool events = false;
 };
 // Kernels on packed arrays with one output.
 struct GatherKernel {

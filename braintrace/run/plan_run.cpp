@@ -39,15 +39,14 @@ void run(FusedStep& s, Frame& f) {
 
 void run(GemmStep& s, Frame& f) {
   const void* bias = s.bias ? f.at(*s.bias) : nullptr;
-  if (s.packed_b)
-    gemm_packed(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
-  else if (s.events)
-    gemm_events(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
-  else
-    gemm(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
+  const auto product = s.events ? (s.packed_b ? gemm_events_tiled : gemm_events)
+                                : (s.packed_b ? gemm_packed : gemm);
+  product(s.spec, f.at(s.a), f.at(s.b), f.at(s.c), *f.pool, bias);
 }
 
-void run(PackStep& s, Frame& f) { pack_b(s.spec, f.at(s.b), f.at(s.to), *f.pool); }
+void run(PackStep& s, Frame& f) {
+  (s.events ? tile_b : pack_b)(s.spec, f.at(s.b), f.at(s.to), *f.pool);
+}
 
 const std::int32_t* indices(const KernelStep& s, const Frame& f) {
   return reinterpret_cast<const std::int32_t*>(f.at(s.in[1]));

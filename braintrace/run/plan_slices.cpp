@@ -142,9 +142,9 @@ void run_product(const SlicedBody::Piece& p, const Frame& f, std::int64_t start,
   const GemmStep& g = *p.product;
   GemmSpec spec = g.spec;
   spec.m = rows;
-  const auto product = g.packed_b ? gemm_packed_serial
-                       : g.events ? gemm_events_serial
-                                  : gemm_serial;
+  const auto product = g.events
+                           ? (g.packed_b ? gemm_events_tiled_serial : gemm_events_serial)
+                           : (g.packed_b ? gemm_packed_serial : gemm_serial);
   product(spec, at_part(f, p.in[0], start), f.at(g.b), at_part(f, p.out[0], start),
           g.bias ? f.at(*g.bias) : nullptr, scratch);
 }

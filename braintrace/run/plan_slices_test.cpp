@@ -102,9 +102,8 @@ TEST_CASE("turns that read other rows of what they carry are not cut") {
 
 // A gated step of `rows` samples: products with the carried value on the left, joined
 // with what is read.
-Graph gated_loop(std::int64_t rows, bool spikes) {
+Graph gated_loop(std::int64_t rows, bool spikes, std::int64_t n = 48) {
   const auto b = Builder::create();
-  constexpr std::int64_t n = 48;
   const auto input = [&](Shape s) { return b->input({DType::f64, std::move(s)}); };
   const Value h = input({rows, n}), xs = input({40, rows, 8});
   const Value w = input({n + 8, n}), u = input({n, n}), bias = input({n});
@@ -147,6 +146,11 @@ TEST_CASE("turns with products of their rows run part by part") {
                        : rows == 64 ? " in 4 parts"
                                     : " in 2 parts"));
     }
+}
+
+TEST_CASE("large weights of spikes are laid out in tiles before the loop") {
+  CHECK(says(checked_products(gated_loop(17, true, 260)), "\ntile "));
+  CHECK_FALSE(says(checked_products(gated_loop(17, true)), "\ntile "));
 }
 
 TEST_CASE("few rows are not cut") {
