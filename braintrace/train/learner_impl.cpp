@@ -39,13 +39,21 @@ std::ptrdiff_t num_parts(const CompiledRule& rule, WindowForm form) {
                        [&](const LearningRule* p) { return p->window_form() == form; });
 }
 
-// As many steps as keep what a window computes in the cache. Where only few would, all:
-// weights that are read and gradients that are added to once per window cost more.
-std::int64_t steps_in_cache(double step_bytes) {
-  constexpr double kCacheBytes = 24 << 20, kFewSteps = 20;
-  const double steps = kCacheBytes / step_bytes;
-  return steps < kFewSteps ? std::numeric_limits<std::int64_t>::max()
-                           : static_cast<std::int64_t>(std::min(steps, 1e9));
+// As many steps as keep what a window computes in the cache, but enough of them to make
+// little of the weights, which are read and whose gradients are added to once per window.
+std::int64_t steps_in_cache(double step_bytes, double weight_bytes) {
+  constexpr double kCacheBytes = 24 << 20, kTimesWeights = 24, kFewSteps = 10,
+                   kMany = 1e9;
+  const double bytes = std::max(kCacheBytes, kTimesWeights * weight_bytes);
+  return static_cast<std::int64_t>(std::clamp(bytes / step_bytes, kFewSteps, kMany));
+}
+
+double bytes_of_weights(const LossProgram& loss) {
+  double bytes = 0;
+  for (const ProgramLeaf& leaf : loss.leaves)
+    if (leaf.parameter)
+      bytes += static_cast<double>(leaf.state->stored(leaf.leaf).num_bytes());
+  return bytes;
 }
 
 }  // namespace
@@ -232,6 +240,7 @@ Learner::Impl::TracedLoss Learner::Impl::traced_loss(
   TracedLoss t{trace(args, fn, splice_options(*rule, request), caller)};
   t.key = key_of(*rule, t.program, weights);
   t.step_bytes = bytes_per_step(t.program);
+  t.weight_bytes = bytes_of_weights(t.program);
   return t;
 }
 
@@ -246,7 +255,7 @@ std::shared_ptr<Executable> Learner::Impl::window_program(
     // A window is part of what multi-step rules estimate: it stays the longest.
     steps = is_bptt() ? window.length : steps_per_window(window.length, most, !multi);
   }
-  if (const std::int64_t most = steps_in_cache(loss.step_bytes);
+  if (const std::int64_t most = steps_in_cache(loss.step_bytes, loss.weight_bytes);
       may_cut_windows && !multi && steps > most)
     steps = steps_per_window(window.length, most);
   BT_INVARIANT(multi || (window.gradient && !window.signals));

@@ -83,8 +83,9 @@ struct Learner::Impl {
   // A loss of one step, traced for windows.
   struct TracedLoss {
     LossProgram program;
-    std::uint64_t key = 0;  // of the program and the weights asked for
-    double step_bytes = 0;  // of what one step computes
+    std::uint64_t key = 0;    // of the program and the weights asked for
+    double step_bytes = 0;    // of what one step computes
+    double weight_bytes = 0;  // of all parameters
   };
   TracedLoss traced_loss(const std::vector<Type>& args, const TracedFn& fn,
                          const std::vector<std::string>& weights,

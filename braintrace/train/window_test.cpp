@@ -122,13 +122,14 @@ TEST_CASE("a sequence that ends with its window leaves zero traces") {
 }
 
 TEST_CASE("windows larger than the cache are cut where traces are small") {
-  const std::string leaky =
-      R"({"model": {"kind": "leaky_linear", "n_in": 2, "n_rec": 10000}})";
-  const Array xs = random_normal(rng_key(2), {40, 4, 2}, DType::f32);
-  const Array ys = zeros({40, 4, 10000});
-  const auto steps = [&](const Algorithm& rule, std::int64_t window, StateDict& grads) {
-    const auto model = nn::build_model(leaky);
-    Learner learner = compile(*model, rule, zeros({4, 2}), {.batch_size = 4, .seed = 3});
+  const auto steps = [&](const Algorithm& rule, std::int64_t window, StateDict& grads,
+                         std::int64_t n_in = 2, std::int64_t batch = 4) {
+    const Array xs = random_normal(rng_key(2), {40, batch, n_in}, DType::f32);
+    const Array ys = zeros({40, batch, 10000});
+    const auto model = nn::build_model(fmt::format(
+        R"({{"model": {{"kind": "leaky_linear", "n_in": {}, "n_rec": 10000}}}})", n_in));
+    Learner learner =
+        compile(*model, rule, zeros({batch, n_in}), {.batch_size = batch, .seed = 3});
     const auto loss = [&](const Value& x, const Value& y) { return mse(learner(x), y); };
     grads = learner.etrace_grad(xs, ys, loss, {.window = window}).grads;
     return learner.last_program()->steps;
@@ -138,6 +139,10 @@ TEST_CASE("windows larger than the cache are cut where traces are small") {
   CHECK(steps(pp_prop{.decay_or_rank = 0.9}, 40, cut) == 20);
   for (const auto& [leaf, g] : by_step) check_close(leaf, cut.at(leaf), g, tol::f32);
   CHECK(steps(D_RTRL{}, 40, whole) == 40);
+  // Where one step fills much of the cache some are taken all the same, and more of them
+  // where there are many weights.
+  CHECK(steps(pp_prop{.decay_or_rank = 0.9}, 40, cut, 2, 16) == 10);
+  CHECK(steps(pp_prop{.decay_or_rank = 0.9}, 40, cut, 100, 4) == 40);
 }
 
 TEST_CASE("windows have one length where few more of them allow it") {
