@@ -2,6 +2,7 @@
 // Compiled once per instruction set. Sums run over k in order, fused, as in gemm.
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "braintrace/run/event_kernels_impl.h"
@@ -53,9 +54,27 @@ HWY_INLINE std::uint64_t nonzero_bits(const T* a, std::int64_t n, bool& ones) {
   return bits;
 }
 
+// Eight bits at a time: which of them are set, one place per byte.
+struct PlacesOfBits {
+  std::uint8_t of[256][8] = {};
+  constexpr PlacesOfBits() {
+    for (int bits = 0; bits < 256; ++bits)
+      for (int b = 0, n = 0; b < 8; ++b)
+        if ((bits >> b & 1) != 0) of[bits][n++] = static_cast<std::uint8_t>(b);
+  }
+};
+constexpr PlacesOfBits kPlaces;
+
+// Writes eight bytes at a time, those behind the last place included; never more than a
+// full row takes.
 HWY_INLINE std::uint8_t* note_places(std::uint64_t bits, std::uint8_t* to) {
-  for (; bits != 0; bits &= bits - 1)
-    *to++ = static_cast<std::uint8_t>(std::countr_zero(bits));
+  for (std::uint64_t first = 0; bits != 0; bits >>= 8, first += 0x0808080808080808) {
+    std::uint64_t places;
+    std::memcpy(&places, kPlaces.of[bits & 255], sizeof places);
+    places += first;
+    std::memcpy(to, &places, sizeof places);
+    to += std::popcount(bits & 255);
+  }
   return to;
 }
 
