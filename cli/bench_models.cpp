@@ -97,7 +97,7 @@ double SpikeRate::now() {
 void SpikeRate::tune(std::int64_t layer) {
   // Runs go on from the states of the ones before, so the rate that counts is the one a
   // network settles at: it has half of it after 40 steps, and still grows after 200.
-  constexpr std::int64_t kSettling = 1000;
+  constexpr std::int64_t kSettling = 2000;
   State& weight =
       state_at(model_, layer_path(request_, layer).child("lin").child("weight"));
   std::vector<Array> original;
@@ -113,8 +113,8 @@ void SpikeRate::tune(std::int64_t layer) {
   double low = 0.1, high = 200;
   for (int i = 0; i < 14; ++i) {
     const double scale = std::sqrt(low * high), rate = rate_at(scale);
-    if (rate >= 0.16 && rate <= 0.19) return;
-    (rate < 0.175 ? low : high) = scale;
+    if (rate >= 0.15 && rate <= 0.175) return;
+    (rate < 0.1625 ? low : high) = scale;
   }
 }
 

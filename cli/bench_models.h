@@ -23,8 +23,8 @@ class SpikeRate {
   // `xs`: inputs of all steps. The model's states begin anew.
   SpikeRate(const BenchRequest& r, Module& model, LearnerOptions options,
             const Array& xs);
-  // Scales the recurrent weights until 16-19 % fire per step once the network has
-  // settled, and leaves it there.
+  // Scales the recurrent weights until about 16 % fire per step once the network has
+  // settled (15 to 20 % later on), and leaves it there.
   void tune();
   // The part that fires over the next steps; 0 for models without spikes.
   double now();

@@ -100,9 +100,8 @@ struct AllThreads {
   std::byte* room() const { return pool.scratch(0); }
   template <class F>
   void share(bool many, std::int64_t count, const F& task) const {
-    pool.for_tiles_if(many, count, [&](std::int64_t i, int worker) {
-      task(i, pool.scratch(worker) + kListBytes);
-    });
+    pool.for_tiles_if(many, count,
+                      [&](std::int64_t i, int worker) { task(i, pool.scratch(worker)); });
   }
   void dense(const GemmSpec& s, const void* a, const void* b, void* c,
              const void* bias) const {
@@ -114,7 +113,7 @@ struct OneThread {
   std::byte* room() const { return scratch; }
   template <class F>
   void share(bool, std::int64_t count, const F& task) const {
-    for (std::int64_t i = 0; i < count; ++i) task(i, scratch + kListBytes);
+    for (std::int64_t i = 0; i < count; ++i) task(i, scratch);
   }
   void dense(const GemmSpec& s, const void* a, const void* b, void* c,
              const void* bias) const {
@@ -123,7 +122,7 @@ struct OneThread {
 };
 
 // More than a few events: the dense product of `k` of the sum, tile by tile where the
-// right factor is in tiles.
+// right factor is in tiles. The lists are not needed any more.
 template <class Team>
 void run_dense(const GemmSpec& s, const void* left, const RightFactor& right, void* c,
                const Team& team, const void* bias, std::int64_t from, std::int64_t k) {
@@ -135,13 +134,16 @@ void run_dense(const GemmSpec& s, const void* left, const RightFactor& right, vo
   const void* added = from > 0 ? nullptr : bias;
   if (!right.tiled)
     return team.dense(part, left, right.at(s, columns, 0, from), c, added);
-  for (std::int64_t t = 0; t < columns.tiles; ++t) {
-    part.n = columns.count(s, t);
-    const std::int64_t first = columns.first(t);
-    team.dense(part, left, right.at(s, columns, t, from),
-               const_cast<std::byte*>(past(c, first, s.dtype)),
-               added == nullptr ? nullptr : past(added, first, s.dtype));
-  }
+  team.share(gemm_ns(part) > kSharedWork, columns.tiles,
+             [&](std::int64_t t, std::byte* scratch) {
+               GemmSpec tile = part;
+               tile.n = columns.count(s, t);
+               const std::int64_t first = columns.first(t);
+               gemm_serial(tile, left, right.at(s, columns, t, from),
+                           const_cast<std::byte*>(past(c, first, s.dtype)),
+                           added == nullptr ? nullptr : past(added, first, s.dtype),
+                           scratch);
+             });
 }
 
 // The part of k from `from` on, `k` long; its first use of C when from is 0.
@@ -163,7 +165,8 @@ void run_part(const GemmSpec& s, const void* a, const RightFactor& right, void* 
   const double work = 0.06 * found * static_cast<double>(s.n);
   const Columns columns(s);
   const bool copies = s.m >= kCopyRows && !right.tiled;
-  team.share(work > kSharedWork, columns.tiles, [&](std::int64_t t, std::byte* block) {
+  team.share(work > kSharedWork, columns.tiles, [&](std::int64_t t, std::byte* scratch) {
+    std::byte* const block = scratch + kListBytes;
     const std::int64_t first = columns.first(t);
     EventProduct p{.m = s.m,
                    .columns = columns.count(s, t),
