@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_models.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -73,13 +74,18 @@ Array bench_targets(const BenchRequest& r, DType dtype) {
   return random_normal(rng_key(2), {r.steps, r.batch, r.n_out}, dtype);
 }
 
+// Runs go on from the states of the ones before, so the rate that counts is the one a
+// network settles at: it has half of it after 40 steps, and still grows after 200.
+constexpr std::int64_t kSettling = 2000;
+
 SpikeRate::SpikeRate(const BenchRequest& r, Module& model, LearnerOptions options,
                      const Array& xs)
     : request_(r), model_(model) {
   if (!is_spiking(r)) return;
   options.seed.reset();  // the parameters stay
   options.profile = false;
-  for (std::int64_t t = 0; t < r.steps; ++t) inputs_.push_back(row(xs, t).contiguous());
+  for (std::int64_t t = 0; t < std::min(r.steps, kSettling); ++t)
+    inputs_.push_back(row(xs, t).contiguous());
   forward_ = std::make_unique<Learner>(model, BPTT{}, std::vector{inputs_[0]}, options);
 }
 
@@ -95,9 +101,6 @@ double SpikeRate::now() {
 }
 
 void SpikeRate::tune(std::int64_t layer) {
-  // Runs go on from the states of the ones before, so the rate that counts is the one a
-  // network settles at: it has half of it after 40 steps, and still grows after 200.
-  constexpr std::int64_t kSettling = 2000;
   State& weight =
       state_at(model_, layer_path(request_, layer).child("lin").child("weight"));
   std::vector<Array> original;
@@ -133,7 +136,7 @@ double SpikeRate::now(std::int64_t layer) {
 }
 
 void SpikeRate::step(std::int64_t t) {
-  forward_->step({inputs_[static_cast<std::size_t>(t % request_.steps)]});
+  forward_->step({inputs_[static_cast<std::size_t>(t) % inputs_.size()]});
 }
 
 }  // namespace braintrace::cli
