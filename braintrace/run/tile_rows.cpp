@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds tile programs whose traces can be updated several rows at a time.
 #include <algorithm>
+#include <cstdlib>
 
 #include "braintrace/run/tile_compile_impl.h"
 
@@ -11,6 +12,8 @@ namespace {
 constexpr double kWorkOfRows = 0.3;
 // Elements; of shorter rows more are taken at once, for what a call costs.
 constexpr std::int64_t kShortRow = 512;
+// Traces up to this size come from a cache whose own fetching is as good.
+constexpr std::int64_t kCachedBytes = std::int64_t{8} << 20;
 
 // Finds out how a trace moves from row to row.
 class RowsOf {
@@ -134,7 +137,8 @@ class RowRunner {
 
   // At all positions in one call, where the kernel takes several.
   bool takes_positions(std::size_t n) const {
-    return t_.kind.has_value() && n <= kNarrowTraceRow;
+    if (!t_.kind || n <= kNarrowTraceRow) return t_.kind.has_value();
+    return adds_up(t_.kind->form) && in_[t_.num_operands - 1].position == 0;
   }
   void run_all(std::size_t n, std::int64_t together, std::int64_t count) const {
     std::int64_t operand_bytes[kTraceOperands], result_bytes[kTraceResults];
@@ -144,6 +148,7 @@ class RowRunner {
     rows.count = together;
     rows.positions = count;
     rows.operand_bytes = operand_bytes;
+    rows.fetch = std::abs(in_[0].position) * count > kCachedBytes;
     rows.result_bytes = result_bytes;
     t_.call_rows(in_at_, out_at_, n, rows);
   }

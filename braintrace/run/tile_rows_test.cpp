@@ -11,43 +11,76 @@ namespace tile_rows_test {
 using namespace braintrace;
 using namespace braintrace::trace_specs;
 
-TEST_CASE("rows of all samples at once give the bits of one sample after the other") {
-  constexpr std::int64_t kSamples = 3;
-  const TileSpec one = one_state(DType::f32, false);
-  // e, d, df, x, s of every sample; the last add is that of the sum.
-  FusedSumSpec spec{.chain = one, .num_lead = 1, .summed = {9}};
-  spec.chain.loop = {kSamples, kRows, kColumns};
+namespace {
+
+// The chain of one sample, whose last input is the sum so far, over all samples.
+FusedSumSpec of_samples(const TileSpec& one, std::int64_t samples,
+                        std::vector<std::int64_t>& sizes) {
+  FusedSumSpec spec{.chain = one, .num_lead = 1, .summed = {}};
+  const int sum = static_cast<int>(one.inputs.size()) - 1;
+  const auto moved_up = [&](int v) { return v > sum ? v - 1 : v; };
+  const auto h = one.steps.back().operands;
+  spec.summed = {moved_up(h[0] == sum ? h[1] : h[0])};
+  spec.chain.loop.insert(spec.chain.loop.begin(), samples);
   spec.chain.inputs.pop_back();
   spec.chain.steps.pop_back();
   spec.chain.outputs.pop_back();
   for (TileStep& s : spec.chain.steps)
-    for (int& v : s.operands) v -= v > 5 ? 1 : 0;
-  spec.chain.outputs[0].value = 7;
-  spec.summed = {8};
-  const std::int64_t sizes[] = {kRows * kColumns, kColumns, kColumns, kRows, kColumns};
-  std::vector<std::vector<float>> memory;
-  for (std::size_t i = 0; i < 5; ++i) {
-    TileInput& input = spec.chain.inputs[i];
-    input.strides.insert(input.strides.begin(), sizes[i]);
-    memory.push_back(drawn<float>(static_cast<std::size_t>(kSamples * sizes[i]), i));
+    for (int& v : s.operands) v = moved_up(v);
+  for (TileInput& i : spec.chain.inputs) {
+    sizes.push_back((i.strides[0] > 0 ? kRows : 1) * (i.strides[1] > 0 ? kColumns : 1));
+    i.strides.insert(i.strides.begin(), sizes.back());
   }
-  spec.chain.outputs[0].strides = spec.chain.inputs[0].strides;
-  std::vector<std::vector<float>> want = memory;
-  std::vector<float> sum(kRows * kColumns), want_sum(kRows * kColumns);
+  for (TileOutput& o : spec.chain.outputs) {
+    o.value = moved_up(o.value);
+    o.strides.insert(o.strides.begin(), kRows * kColumns);
+  }
+  return spec;
+}
+
+template <class T>
+void check_samples(const TileSpec& one, std::int64_t samples) {
+  CAPTURE(samples);
+  std::vector<std::int64_t> sizes;
+  const FusedSumSpec spec = of_samples(one, samples, sizes);
+  std::vector<std::vector<T>> memory;
+  for (const std::int64_t size : sizes)
+    memory.push_back(drawn<T>(static_cast<std::size_t>(samples * size), memory.size()));
+  std::vector<std::vector<T>> want = memory;
+  std::vector<T> sum(kRows * kColumns), want_sum(kRows * kColumns);
   ThreadPool pool(1);
-  for (std::int64_t b = 0; b < kSamples; ++b) {
+  for (std::int64_t b = 0; b < samples; ++b) {
     std::vector<const void*> in;
-    for (std::size_t i = 0; i < 5; ++i) in.push_back(want[i].data() + b * sizes[i]);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      in.push_back(want[i].data() + b * sizes[i]);
     in.push_back(want_sum.data());
     const std::vector<void*> out{want[0].data() + b * sizes[0], want_sum.data()};
     TileProgram(one).run(in, out, pool);
   }
-  const std::vector<const void*> in{memory[0].data(), memory[1].data(), memory[2].data(),
-                                    memory[3].data(), memory[4].data()};
+  const std::vector<const void*> in = [&] {
+    std::vector<const void*> at;
+    for (const auto& m : memory) at.push_back(m.data());
+    return at;
+  }();
   const std::vector<void*> out{memory[0].data(), sum.data()};
   FusedSum(spec).run(in, out, pool);
   CHECK((memory[0] == want[0]));
   CHECK((sum == want_sum));
+}
+
+}  // namespace
+
+TEST_CASE("rows of all samples at once give the bits of one sample after the other") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    for (const std::int64_t samples : {1, 2, 3, 6})
+      for (const bool constant_df : {false, true}) {
+        check_samples<float>(one_state(DType::f32, constant_df), samples);
+        check_samples<double>(one_state(DType::f64, constant_df), samples);
+        check_samples<float>(driven_state(DType::f32, constant_df, false), samples);
+        check_samples<double>(driven_state(DType::f64, constant_df, true), samples);
+      }
+  });
 }
 
 namespace {

@@ -36,6 +36,10 @@ struct TraceKind {
   TraceForm form;
   TraceInput input;
 };
+// Is the sum so far an operand? Then it is the last one.
+constexpr bool adds_up(TraceForm form) {
+  return form != TraceForm::single && form != TraceForm::moved;
+}
 
 TraceKernel trace_kernel(const TraceKind& kind);
 
@@ -46,9 +50,11 @@ struct TraceRows {
   std::int64_t elements = 0, x = 0, y = 0, drive = 0;
   unsigned numbers = 0;  // bit i: operand i is one number: a d or df, or the s of `added`
   const void* ahead = nullptr;  // rows of e that come next and are fetched early
-  // Of narrow rows: positions of a loop around them, and bytes from one to the next.
+  // Positions of a loop around narrow rows, or around rows that all add to one sum, and
+  // bytes from one to the next.
   std::int64_t positions = 1;
   const std::int64_t *operand_bytes = nullptr, *result_bytes = nullptr;
+  bool fetch = false;  // of rows that add to one sum: those that come next
   // Of two states: is u_i one number, and how far is it from row to row?
   struct {
     bool number = false;
