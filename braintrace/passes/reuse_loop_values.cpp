@@ -23,6 +23,15 @@ struct Reuse {
   std::map<std::size_t, LoopValue> taken;               // by node: its result
 };
 
+// What the loop hands out of all steps of a value of its body.
+std::optional<ValueId> stack_of(const Node& loop, ValueId value) {
+  const auto scan = as_scan(loop);
+  const auto outs = scan->body->outputs();
+  for (std::size_t y = scan->num_carry; y < outs.size(); ++y)
+    if (outs[y] == value) return loop.outputs[y];
+  return std::nullopt;
+}
+
 // A graph, who reads what in it, and which of its values are one number everywhere.
 class ReadGraph {
  public:
@@ -80,6 +89,8 @@ class ReuseFinder {
         from_[nodes[i].outputs[0].index] = same;
       }
     }
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (!as_scan(nodes[i]) && is_handed_out(nodes[i])) take(i);
     for (const auto& [loop, body] : bodies_) look_behind(loop);
     for (std::size_t i = nodes.size(); i-- > 0;)
       if (!as_scan(nodes[i]) && is_read_from_memory(nodes[i])) take(i);
@@ -91,23 +102,30 @@ class ReuseFinder {
   std::optional<LoopValue> in_body(const Node& n) const {
     const Lowering& l = all_.lowered.lowering(n);
     const bool joins = std::holds_alternative<lowering::Concatenate>(l);
-    if (!joins && !std::holds_alternative<lowering::Elementwise>(l)) return std::nullopt;
+    const bool multiplies = std::holds_alternative<lowering::Gemm>(l);
+    if (!joins && !multiplies && !std::holds_alternative<lowering::Elementwise>(l))
+      return std::nullopt;
     std::optional<LoopValue> first;
     for (ValueId v : n.inputs)
       if (!first) first = from_[v.index];
     if (!first) return std::nullopt;
     const ReadGraph& body = bodies_.at(first->loop);
     const auto matches = [&](ValueId stack, ValueId step) {
+      if (multiplies && stack != n.inputs[0])
+        return is_constant(first->loop, stack, step);
       if (const auto& v = from_[stack.index]; v && v->loop == first->loop)
         return v->value == step;
       if (is_walked(first->loop, stack, step)) return true;
+      if (multiplies) return false;
       const std::optional<Array> a = all_.number(stack), b = body.number(step);
       return !joins && a && b && *a == *b;
     };
     for (const std::size_t i : body.readers(first->value)) {
       const Node& m = body.node(i);
-      const bool same = m.op == n.op && (joins ? joins_alike(l, body.lowered.lowering(m))
-                                               : m.attrs == n.attrs);
+      const Lowering& steps = body.lowered.lowering(m);
+      const bool same = m.op == n.op && (joins        ? joins_alike(l, steps)
+                                         : multiplies ? multiplies_alike(l, steps)
+                                                      : m.attrs == n.attrs);
       if (same && std::equal(n.inputs.begin(), n.inputs.end(), m.inputs.begin(),
                              m.inputs.end(), matches))
         return LoopValue{first->loop, m.outputs[0]};
@@ -118,6 +136,24 @@ class ReuseFinder {
   static bool joins_alike(const Lowering& stacks, const Lowering& steps) {
     const auto* step = std::get_if<lowering::Concatenate>(&steps);
     return step && std::get<lowering::Concatenate>(stacks).axis == step->axis + 1;
+  }
+  // Rows of all steps by one right factor: the steps are one more axis on the left.
+  static bool multiplies_alike(const Lowering& stacks, const Lowering& steps) {
+    const auto* step = std::get_if<lowering::Gemm>(&steps);
+    if (!step) return false;
+    const auto& stack = std::get<lowering::Gemm>(stacks);
+    Ints contract = step->lhs_contract;
+    for (auto& axis : contract) ++axis;
+    return stack.lhs_batch.empty() && step->lhs_batch.empty() &&
+           stack.lhs_contract == contract && stack.rhs_contract == step->rhs_contract;
+  }
+  // The loop is given the value for all steps and calls it `step`.
+  bool is_constant(std::size_t loop, ValueId value, ValueId step) const {
+    const Node& n = all_.node(loop);
+    const auto scan = as_scan(n);
+    for (std::size_t k = 0; k < scan->num_consts; ++k)
+      if (n.inputs[k] == value && scan->body->inputs()[k] == step) return true;
+    return false;
   }
   // The loop walks along the stack and calls its part of a step `step`.
   bool is_walked(std::size_t loop, ValueId stack, ValueId step) const {
@@ -139,7 +175,7 @@ class ReuseFinder {
     for (auto i = all_.only_reader(stack); i;
          i = all_.only_reader(all_.node(*i).outputs[0])) {
       const Node& n = all_.node(*i);
-      if (as_scan(n) || !from_[n.outputs[0].index]) break;
+      if (as_scan(n) || !from_[n.outputs[0].index] || found_.taken.contains(*i)) break;
       const bool cheap = is_cheap(all_.lowered.lowering(n));
       found = {*i, cheap && (!found || found->is_cheap)};
     }
@@ -173,6 +209,14 @@ class ReuseFinder {
     }
   }
 
+  // The loop hands it out already, or it is a product, which costs more than a stack.
+  bool is_handed_out(const Node& n) const {
+    if (n.outputs.size() != 1 || !from_[n.outputs[0].index]) return false;
+    if (std::holds_alternative<lowering::Gemm>(all_.lowered.lowering(n))) return true;
+    const LoopValue& v = *from_[n.outputs[0].index];
+    return stack_of(all_.node(v.loop), v.value).has_value();
+  }
+
   // Products and joined arrays read it where it lies: the loop writes it while what it is
   // made of is in the cache.
   bool is_read_from_memory(const Node& n) const {
@@ -189,6 +233,7 @@ class ReuseFinder {
   void take(std::size_t node) {
     const LoopValue v = *from_[all_.node(node).outputs[0].index];
     if (!found_.taken.emplace(node, v).second) return;
+    if (stack_of(all_.node(v.loop), v.value)) return;
     std::vector<ValueId>& stacked = found_.stacked[v.loop];
     if (std::find(stacked.begin(), stacked.end(), v.value) == stacked.end())
       stacked.push_back(v.value);
@@ -208,8 +253,11 @@ Graph reuse_loop_values(const Graph& g) {
   RewriteRules rules;
   rules.sub_graph = reuse_loop_values;
   rules.old_node = [&](Builder& b, std::size_t i, std::span<const Value> env) -> Rewrite {
-    if (const auto t = found.taken.find(i); t != found.taken.end())
-      return Values{stacks.at({t->second.loop, t->second.value})};
+    if (const auto t = found.taken.find(i); t != found.taken.end()) {
+      const auto& [loop, value] = t->second;
+      const auto y = stack_of(g.nodes()[loop], value);
+      return Values{y ? env[y->index] : stacks.at({loop, value})};
+    }
     const auto added = found.stacked.find(i);
     if (added == found.stacked.end()) return std::nullopt;
     const Node& n = g.nodes()[i];

@@ -4,6 +4,8 @@
 // functions of stacked values, element by element, that the body has of these values.
 //   y, of all steps; sigmoid(y)          ->  sigmoid(y), of all steps
 //   g, y, of all steps; v = a g + b y    ->  v, of all steps
+// products of these by what the loop is given, and whatever the loop hands out anyway:
+//   h, y = h W, of all steps; h W        ->  y
 // and what products or joined arrays read from memory anyway, which the loop writes while
 // it is in the cache:
 //   y, of all steps; [x, sign(y)] W      ->  [x, sign(y)], of all steps, beside y

@@ -8,6 +8,7 @@
 
 #include "braintrace/ir/op_def.h"
 #include "braintrace/ops/registry.h"
+#include "braintrace/passes/cse.h"
 #include "braintrace/passes/dce.h"
 #include "braintrace/passes/split_scan.h"
 #include "braintrace/testing/pass_check.h"
@@ -116,6 +117,48 @@ TEST_CASE("a loop that does not read a stacked value keeps nobody from it") {
   const Graph after = dce(split_scan(dce(reuse_loop_values(before))));
   check_same_values(before, after);
   CHECK(print(after).find("out %8 %7 %7\n}") != std::string::npos);
+}
+
+TEST_CASE("what a loop hands out is not computed again, products by constants neither") {
+  // h of all steps; h W, which is handed out; sigmoid of that, which the loop has
+  const Graph before = parse(R"(in %0:f64[4,4] %1:f64[4] %2:f64[5,4]
+    %3:f64[5,4], %4:f64[6,5,4], %5:f64[6,5,4] = scan {body={
+        in %0:f64[4,4] %1:f64[4] %2:f64[5,4]
+        %3:f64[5,4] = matmul %2 %0 %1
+        %4:f64[5,4] = sigmoid %3
+        out %4 %2 %3}, length=6, num_carry=1, num_consts=2, reverse=false} %0 %1 %2
+    %6:f64[6,5,4] = matmul %4 %0 %1
+    %7:f64[6,5,4] = sigmoid %6
+    %8:f64[6,5,4] = sigmoid %5
+    %9:f64[6,5,4] = mul %7 %8
+    out %3 %5 %9)");
+  const Graph after = dce(cse(reuse_loop_values(before)));
+  check_same_values(before, after);
+  check_same_derivatives(before, after);
+  const std::string text = print(after);
+  CHECK(text.find("matmul") == text.rfind("matmul"));  // the loop's alone
+  CHECK(text.find("mul %6 %6") != std::string::npos);  // one sigmoid behind it
+}
+
+TEST_CASE("products by other factors, or of stacks by stacks, stay") {
+  for (const char* behind :
+       {"%5:f64[6,5,4] = matmul %4 %1",  // not what the loop multiplies by
+        "%5:f64[6,5,6,5] = dot_general {lhs_batch=[], lhs_contract=[2], rhs_batch=[],"
+        " rhs_contract=[2]} %4 %4"}) {
+    CAPTURE(behind);
+    const Graph before = parse(fmt::format(R"(in %0:f64[4,4] %1:f64[4,4] %2:f64[5,4]
+      %3:f64[5,4], %4:f64[6,5,4] = scan {{body={{
+          in %0:f64[4,4] %1:f64[5,4]
+          %2:f64[5,4] = matmul %1 %0
+          %3:f64[5,5] = dot_general {{lhs_batch=[], lhs_contract=[1], rhs_batch=[],
+                                      rhs_contract=[1]}} %1 %1
+          %4:f64[5,4] = matmul %3 %2
+          out %4 %1}}, length=6, num_carry=1, num_consts=1, reverse=false}} %0 %2
+      {}
+      out %3 %5)",
+                                           behind));
+    CHECK(kept(before) == print(before));
+  }
 }
 
 TEST_CASE("other functions, cheap ones and stacks with other readers stay") {
