@@ -54,6 +54,17 @@ bool sums_several(const Contraction& c, const SumOfProducts& p) {
   });
 }
 
+// A sum of what is multiplied out, as a product of two instead.
+std::optional<Contraction> unspread(const SumOfProducts& p) {
+  auto c = as_spread_contraction(p.terms[0], p, 2);
+  if (!c || c->operands.size() != 2 || order_kept(*c, p.out) != OrderKept::all ||
+      !sums_several(*c, p) || !is_enlarging(*c, p.sizes))
+    return std::nullopt;
+  const auto is_spread = [](const Operand& o) { return !o.outer.empty(); };
+  if (std::any_of(c->operands.begin(), c->operands.end(), is_spread)) return std::nullopt;
+  return c;
+}
+
 // A sum that would come out turned, with an operand that is multiplied out: that one is
 // made turned instead. It is no larger, and what reads the sum finds its rows. Where the
 // rows are there already, it pays if factors wait behind the sum.
@@ -63,12 +74,22 @@ std::optional<Plan> plan_turned(const LoweredGraph& g, ValueId v, const Plan& st
   Plan plan{expand_products(g, v, {.split_operands = true}), {}};
   const SumOfProducts& p = plan.products;
   if (p.terms.size() != 1) return std::nullopt;
+  if (straight.terms[0].operands.size() == 1)
+    if (auto product = unspread(p)) {
+      plan.terms.push_back(std::move(*product));
+      return plan;
+    }
   const auto c = as_spread_contraction(p.terms[0], p, straight.terms[0].operands.size());
   const auto is_spread = [](const Operand& o) { return !o.outer.empty(); };
   if (!c || std::none_of(c->operands.begin(), c->operands.end(), is_spread) ||
       largest_operand(*c, p.sizes) >
           largest_operand(straight.terms[0], straight.products.sizes))
     return std::nullopt;
+  if (order_kept(*c, p.out) != OrderKept::all)
+    if (auto many = as_many_products(*c, p)) {
+      plan.terms.push_back(std::move(*many));
+      return plan;
+    }
   const OrderKept kept = order_kept(*c, p.out);
   const bool waits = kept != OrderKept::none && kept == before && !c->outside.empty() &&
                      sums_several(*c, p);

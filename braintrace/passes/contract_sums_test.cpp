@@ -175,6 +175,60 @@ TEST_CASE("a product in the middle of whose axes another belongs keeps its rows 
       out %13)"));
 }
 
+// sum over t of x[t,i] a[t,j] b[t,k] w[j,k]: what a full sensitivity of a window is.
+TEST_CASE(
+    "a sum whose first axis one side lacks is a product for each of its positions") {
+  CHECK(contracted(R"(in %0:f64[32,24] %1:f64[32,24] %2:f64[24,24] %3:f64[32,30]
+      %4:f64[32,1,24] = reshape {shape=[32,1,24]} %0
+      %5:f64[32,24,1] = reshape {shape=[32,24,1]} %1
+      %6:f64[32,24,24] = broadcast {shape=[32,24,24]} %4
+      %7:f64[32,24,24] = broadcast {shape=[32,24,24]} %5
+      %8:f64[32,24,24] = broadcast {shape=[32,24,24]} %2
+      %9:f64[32,24,24] = mul %6 %7
+      %10:f64[32,24,24] = mul %9 %8
+      %11:f64[32,24,24,30] = dot_general {lhs_batch=[0], lhs_contract=[], rhs_batch=[0],
+                                          rhs_contract=[]} %10 %3
+      %12:f64[32,24,30,24] = transpose {permutation=[0,1,3,2]} %11
+      %13:f64[24,30,24] = reduce_sum {axes=[0]} %12
+      out %13)") == text(R"(in %0:f64[32,24] %1:f64[32,24] %2:f64[24,24] %3:f64[32,30]
+      %4:f64[32,1,24] = reshape {shape=[32,1,24]} %0
+      %5:f64[32,24,1] = reshape {shape=[32,24,1]} %1
+      %6:f64[32,24,24] = broadcast {shape=[32,24,24]} %4
+      %7:f64[32,24,24] = broadcast {shape=[32,24,24]} %5
+      %8:f64[32,24,24] = mul %6 %7
+      %9:f64[1,24,24] = reshape {shape=[1,24,24]} %2
+      %10:f64[32,24,24] = broadcast {shape=[32,24,24]} %9
+      %11:f64[32,24,24] = mul %8 %10
+      %12:f64[24,32,30] = broadcast {shape=[24,32,30]} %3
+      %13:f64[24,30,24] = dot_general {lhs_batch=[0], lhs_contract=[1], rhs_batch=[1],
+                                       rhs_contract=[0]} %12 %11
+      out %13)"));
+}
+
+TEST_CASE("a sum of what is multiplied out is a product of its two sides") {
+  CHECK(contracted(R"(in %0:f64[5,3] %1:f64[5,4] %2:f64[4,3]
+      %3:f64[5,1,3] = reshape {shape=[5,1,3]} %0
+      %4:f64[5,4,1] = reshape {shape=[5,4,1]} %1
+      %5:f64[5,4,3] = broadcast {shape=[5,4,3]} %3
+      %6:f64[5,4,3] = broadcast {shape=[5,4,3]} %4
+      %7:f64[5,4,3] = broadcast {shape=[5,4,3]} %2
+      %8:f64[5,4,3] = mul %5 %6
+      %9:f64[5,4,3] = mul %8 %7
+      %10:f64[4,3] = reduce_sum {axes=[0]} %9
+      out %9 %10)") == text(R"(in %0:f64[5,3] %1:f64[5,4] %2:f64[4,3]
+      %3:f64[5,1,3] = reshape {shape=[5,1,3]} %0
+      %4:f64[5,4,1] = reshape {shape=[5,4,1]} %1
+      %5:f64[5,4,3] = broadcast {shape=[5,4,3]} %3
+      %6:f64[5,4,3] = broadcast {shape=[5,4,3]} %4
+      %7:f64[5,4,3] = broadcast {shape=[5,4,3]} %2
+      %8:f64[5,4,3] = mul %5 %6
+      %9:f64[5,4,3] = mul %8 %7
+      %10:f64[4,3] = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[],
+                                  rhs_contract=[0]} %1 %0
+      %11:f64[4,3] = mul %10 %2
+      out %9 %11)"));
+}
+
 TEST_CASE("an operand that is no outer product stays as it lies") {
   const char* g = R"(in %0:f64[5,4,3] %1:f64[5,6]
       %2:f64[4,3,6] = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[],

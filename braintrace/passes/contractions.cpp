@@ -216,8 +216,22 @@ Labelled multiplied_in_place(const Labelled& a, const Labelled& b) {
   return {aligned(a, both) * aligned(b, both), both};
 }
 
+// The same along further axes in front.
+Labelled repeated(const Labelled& v, const Labels& labels, const Shape& sizes) {
+  Labelled result = v;
+  Shape shape = v.value.shape();
+  for (std::size_t i = labels.size(); i-- > 0;) {
+    result.labels.insert(result.labels.begin(), labels[i]);
+    shape.insert(shape.begin(), sizes[static_cast<std::size_t>(labels[i])]);
+  }
+  result.value = broadcast_to(v.value, shape);
+  return result;
+}
+
 // The product of all operands, in whatever order its axes come.
-Labelled product_of(const Contraction& c, const Labels& out, std::span<const Value> env) {
+Labelled product_of(const Contraction& c, const SumOfProducts& p,
+                    std::span<const Value> env) {
+  const Labels& out = p.out;
   std::vector<Labelled> sides;
   for (const Operand& o : c.operands) sides.push_back(operand_value(o, env));
   if (sides.size() > 1 && !c.as_product)
@@ -227,6 +241,10 @@ Labelled product_of(const Contraction& c, const Labels& out, std::span<const Val
     sides[i] = summed_over(sides[i], roles_of(sides[i].labels, other, out).alone);
   }
   if (sides.size() == 1) return sides[0];
+  if (!c.repeated.empty())
+    for (Labelled& side : sides)
+      if (!contains(side.labels, c.repeated[0]))
+        side = repeated(side, c.repeated, p.sizes);
   const OrderKept straight = order_kept(sides[0].labels, sides[1].labels, out);
   const OrderKept turned = order_kept(sides[1].labels, sides[0].labels, out);
   return straight >= turned ? multiplied(sides[0], sides[1], out)
@@ -235,7 +253,7 @@ Labelled product_of(const Contraction& c, const Labels& out, std::span<const Val
 
 // The result's axes, stretched where no operand has them.
 Value emit_one(const Contraction& c, const SumOfProducts& p, std::span<const Value> env) {
-  Value v = aligned(product_of(c, p.out, env), p.out);
+  Value v = aligned(product_of(c, p, env), p.out);
   for (const Factor& f : c.outside) v = v * aligned(factor_value(f, env), p.out);
   if (c.scale != 1) v = c.scale == -1 ? -v : v * c.scale;
   Shape shape;
@@ -291,6 +309,35 @@ OrderKept order_kept(const Contraction& c, const Labels& out) {
   if (c.operands.size() < 2) return order_kept(c.operands[0].labels, {}, out);
   const Labels &l = c.operands[0].labels, &r = c.operands[1].labels;
   return std::max(order_kept(l, r, out), order_kept(r, l, out));
+}
+
+std::optional<Contraction> as_many_products(const Contraction& c,
+                                            const SumOfProducts& p) {
+  constexpr std::int64_t kWorthACall = 1 << 14, kRow = 16;  // multiplications, columns
+  const auto long_axis = std::find_if(p.out.begin(), p.out.end(), [&](std::int64_t l) {
+    return p.sizes[static_cast<std::size_t>(l)] > 1;
+  });
+  if (c.operands.size() != 2 || long_axis == p.out.end()) return std::nullopt;
+  Contraction many = c;
+  const std::int64_t first = *long_axis;
+  const bool left = contains(c.operands[0].labels, first);
+  if (left == contains(c.operands[1].labels, first)) return std::nullopt;
+  Operand &with = many.operands[left ? 0 : 1], &without = many.operands[left ? 1 : 0];
+  many.repeated = {first};
+  const Labels stretched = united(many.repeated, without.labels);
+  const bool kept = std::max(order_kept(with.labels, stretched, p.out),
+                             order_kept(stretched, with.labels, p.out)) == OrderKept::all;
+  const std::int64_t work = size_of(united(with.labels, without.labels), p.sizes) /
+                            p.sizes[static_cast<std::size_t>(first)];
+  if (!kept || work < kWorthACall ||
+      p.sizes[static_cast<std::size_t>(p.out.back())] < kRow)
+    return std::nullopt;
+  std::erase_if(many.outside, [&](const Factor& f) {
+    const bool joins = within(without_units(f.labels), with.labels);
+    if (joins) with.factors.push_back(f);
+    return joins;
+  });
+  return many;
 }
 
 Value emit_contractions(const std::vector<Contraction>& terms, const SumOfProducts& p,

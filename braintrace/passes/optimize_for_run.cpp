@@ -2,7 +2,6 @@
 #include "braintrace/passes/optimize_for_run.h"
 
 #include "braintrace/passes/contract_sums.h"
-#include "braintrace/passes/cse.h"
 #include "braintrace/passes/dce.h"
 #include "braintrace/passes/factor_sums.h"
 #include "braintrace/passes/fuse_gates.h"
@@ -38,7 +37,6 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   h = run(
       "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);
   h = run("reuse_loop_values", reuse_loop_values, h);
-  h = run("cse", cse, h);
   h = run("dce", dce, h);  // what is no longer computed keeps no stacked value
   h = run(
       "split_scan", [](const Graph& x) { return split_scan(x); }, h);

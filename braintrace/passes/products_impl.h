@@ -58,6 +58,7 @@ struct Contraction {
   std::vector<Factor> outside = {};
   int sums = 0, gemms = 0;
   bool as_product = true;  // else multiplied position by position, then summed
+  Labels repeated = {};    // that one operand lacks and is stretched along
 };
 
 // Multiplies factors into others that have all their labels until two are left. Nullopt
@@ -76,6 +77,10 @@ bool is_enlarging(const Contraction& c, const Shape& sizes);
 // is where it should be.
 enum class OrderKept { none, rows, all };
 OrderKept order_kept(const Contraction& c, const Labels& out);
+// As many products as the first axis of the result is long (of those longer than 1), where their results would
+// come out turned otherwise and each is worth a call: the operand without that axis is
+// repeated, factors outside join the other one. Nullopt: it is no such product.
+std::optional<Contraction> as_many_products(const Contraction& c, const SumOfProducts& p);
 // Adds up contractions that share an operand, a b + a c = a (b + c). True if it found
 // any.
 bool merge_common(std::vector<Contraction>& terms, const Labels& out);

@@ -6,6 +6,7 @@
 
 #include "braintrace/ops/ops.h"
 #include "braintrace/ops/region_view.h"
+#include "braintrace/passes/cse.h"
 #include "braintrace/passes/rewrite.h"
 #include "braintrace/passes/scan_split_impl.h"
 
@@ -21,6 +22,7 @@ struct LoopValue {
 struct Reuse {
   std::map<std::size_t, std::vector<ValueId>> stacked;  // by loop: in addition
   std::map<std::size_t, LoopValue> taken;               // by node: its result
+  bool look_again = false;                              // without these nodes
 };
 
 // What the loop hands out of all steps of a value of its body.
@@ -91,6 +93,9 @@ class ReuseFinder {
     }
     for (std::size_t i = 0; i < nodes.size(); ++i)
       if (!as_scan(nodes[i]) && is_handed_out(nodes[i])) take(i);
+    // Who reads what may be another question with these out of the way.
+    found_.look_again = !found_.taken.empty();
+    if (found_.look_again) return std::move(found_);
     for (const auto& [loop, body] : bodies_) look_behind(loop);
     for (std::size_t i = nodes.size(); i-- > 0;)
       if (!as_scan(nodes[i]) && is_read_from_memory(nodes[i])) take(i);
@@ -175,7 +180,7 @@ class ReuseFinder {
     for (auto i = all_.only_reader(stack); i;
          i = all_.only_reader(all_.node(*i).outputs[0])) {
       const Node& n = all_.node(*i);
-      if (as_scan(n) || !from_[n.outputs[0].index] || found_.taken.contains(*i)) break;
+      if (as_scan(n) || !from_[n.outputs[0].index]) break;
       const bool cheap = is_cheap(all_.lowered.lowering(n));
       found = {*i, cheap && (!found || found->is_cheap)};
     }
@@ -269,7 +274,8 @@ Graph reuse_loop_values(const Graph& g) {
     out.resize(n.outputs.size());
     return out;
   };
-  return rewrite(g, rules);
+  const Graph after = rewrite(g, rules);
+  return found.look_again ? reuse_loop_values(cse(after)) : after;
 }
 
 }  // namespace braintrace

@@ -22,6 +22,7 @@ struct Cut {
   std::int64_t rows, columns;  // of a tile, at most
   std::int64_t across, down;   // tiles
 };
+constexpr std::int64_t kTileColumns = 128;
 
 // Large tiles, but four of them where the work is worth sharing, nearly square then: both
 // factors are copied for each. A left factor that lies along its columns is dear to copy.
@@ -29,7 +30,8 @@ Cut cut_of(const GemmSpec& s) {
   constexpr std::int64_t kTiles = 4, kLeastRows = 24, kLeastColumns = 128;
   const bool turned = s.a.row == 1 && s.a.col != 1;
   std::int64_t down = std::max<std::int64_t>(1, divided_up(s.m, kTileRows));
-  std::int64_t across = std::max<std::int64_t>(1, divided_up(s.n, turned ? 256 : 128));
+  std::int64_t across = std::max<std::int64_t>(
+      1, divided_up(s.n, turned ? 2 * kTileColumns : kTileColumns));
   const bool shared = gemm_ns(s) > kSharedWork;
   while (shared && s.batch * across * down < kTiles) {
     const std::int64_t rows = s.m / down, columns = s.n / across;
@@ -140,14 +142,17 @@ void run_turned_tile(const GemmSpec& s, const Operands& o, std::int64_t tile,
     for (std::int64_t j = 0; j < s.n; ++j) c[i * s.c.row + j] = result[j * rows + i];
 }
 
-void run_tile(const GemmSpec& s, const Operands& o, const Cut& cut, std::int64_t tile,
-              std::byte* scratch, std::byte* a_scratch) {
+// Where a tile begins, and how large it is.
+struct Place {
+  std::int64_t matrix = 0, row = 0, column = 0, rows, columns;
+};
+
+void run_tile(const GemmSpec& s, const Operands& o, const Place& at, std::byte* scratch,
+              std::byte* a_scratch) {
   const std::size_t size = size_of(s.dtype);
-  const std::int64_t matrix = tile / (cut.across * cut.down);
-  const std::int64_t row = tile / cut.across % cut.down * cut.rows;
-  const std::int64_t column = tile % cut.across * cut.columns;
-  TileProduct p{.m = std::min(cut.rows, s.m - row),
-                .n = std::min(cut.columns, s.n - column),
+  const auto [matrix, row, column, rows, columns] = at;
+  TileProduct p{.m = rows,
+                .n = columns,
                 .k = s.k,
                 .a = past(o.a, matrix * s.a.batch + row * s.a.row, size),
                 .a_strides = s.a,
@@ -169,7 +174,32 @@ void run_tile(const GemmSpec& s, const Operands& o, const Cut& cut, std::int64_t
   gemm_tile(s.dtype, p, scratch);
 }
 
+void run_tile(const GemmSpec& s, const Operands& o, const Cut& cut, std::int64_t tile,
+              std::byte* scratch, std::byte* a_scratch) {
+  const std::int64_t row = tile / cut.across % cut.down * cut.rows;
+  const std::int64_t column = tile % cut.across * cut.columns;
+  run_tile(s, o,
+           {.matrix = tile / (cut.across * cut.down),
+            .row = row,
+            .column = column,
+            .rows = std::min(cut.rows, s.m - row),
+            .columns = std::min(cut.columns, s.n - column)},
+           scratch, a_scratch);
+}
+
+// One tile, and not worth sharing: what a loop of small steps runs most. Asks nothing
+// that takes a division.
+bool is_one_tile(const GemmSpec& s) {
+  constexpr std::int64_t kFlops = 1 << 17, kElements = 1 << 15;
+  return s.batch == 1 && s.m <= kTileRows && s.n <= kTileColumns &&
+         s.n * s.k <= kElements && s.m * s.n * s.k <= kFlops;
+}
+
 void run(const GemmSpec& s, const Operands& o, ThreadPool& pool) {
+  if (is_one_tile(s) && has_kernel(s) && !has_few_columns(s, o)) {
+    std::byte* room = pool.scratch(0);
+    return run_tile(s, o, {.rows = s.m, .columns = s.n}, room, room + kPanelScratch);
+  }
   const bool shared = gemm_ns(s) > kSharedWork;
   if (!has_kernel(s)) {
     const std::size_t size = size_of(s.dtype);

@@ -141,6 +141,7 @@ struct Tile {
 
 // Rows in nearly equal groups.
 std::int64_t group_size(std::int64_t m) {
+  if (m <= kRows) return std::max<std::int64_t>(m, 1);
   const std::int64_t groups = (m + kRows - 1) / kRows;
   return (m + groups - 1) / groups;
 }
@@ -182,11 +183,11 @@ void whole_panels(const Tile<T>& t, Panels<T> b, std::int64_t column,
     const std::int64_t step = wide_panels(t.m, count - p);
     Finish<T> f = t.f;
     if (f.bias != nullptr) f.bias += column;
-    for (std::int64_t i = 0; i < t.m; i += group) {
+    const T* a = t.a;
+    for (std::int64_t i = 0; i < t.m; i += group, a += t.a_group) {
       const std::int64_t rows = std::min(group, t.m - i);
       const Micro<T> kernel = step > 1 ? wide<T>(rows, step) : narrow<T>(rows);
-      kernel(t.k, t.a + i / group * t.a_group, t.a_row, t.a_col, b,
-             t.c + i * t.c_row + column, t.c_row, f);
+      kernel(t.k, a, t.a_row, t.a_col, b, t.c + i * t.c_row + column, t.c_row, f);
     }
     p += step;
     column += step * width;
