@@ -77,9 +77,10 @@ bool is_enlarging(const Contraction& c, const Shape& sizes);
 // is where it should be.
 enum class OrderKept { none, rows, all };
 OrderKept order_kept(const Contraction& c, const Labels& out);
-// As many products as the first axis of the result is long (of those longer than 1), where their results would
-// come out turned otherwise and each is worth a call: the operand without that axis is
-// repeated, factors outside join the other one. Nullopt: it is no such product.
+// As many products as the first axis of the result is long (of those longer than 1),
+// where their results would come out turned otherwise and each is worth a call: the
+// operand without that axis is repeated, factors outside join the other one. Nullopt: it
+// is no such product.
 std::optional<Contraction> as_many_products(const Contraction& c, const SumOfProducts& p);
 // Adds up contractions that share an operand, a b + a c = a (b + c). True if it found
 // any.

@@ -17,7 +17,8 @@ double overhead(const TileCode& code) {
       }));
   const auto actions = static_cast<double>(code.actions.size());
   const auto rows = static_cast<double>(code.layout.size / code.layout.row);
-  return actions * static_cast<double>(code.layout.num_blocks()) + kGather * gathers * rows;
+  return actions * static_cast<double>(code.layout.num_blocks()) +
+         kGather * gathers * rows;
 }
 
 }  // namespace
