@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "braintrace/base/divide.h"
 #include "braintrace/run/event_kernels_impl.h"
@@ -61,6 +62,39 @@ class Lists {
   }
   std::int64_t m_;
   std::byte* room_;
+};
+
+// Few rows of A, each a stretch of memory: events of whole rows. More than a handful read
+// the same of B over and over, which should be near then.
+bool goes_by_rows(const GemmSpec& s) {
+  constexpr std::int64_t kNearBytes = 384 << 10, kHandful = 4;
+  const std::int64_t tile = s.k * event_columns(s.dtype);
+  const bool near = tile * static_cast<std::int64_t>(size_of(s.dtype)) <= kNearBytes;
+  return s.a.col == 1 && s.m < (near ? kCopyRows : kHandful);
+}
+
+// Such lists, in the scratch of the caller.
+class RowLists {
+ public:
+  RowLists(std::int64_t m, std::int64_t k, std::byte* room) : m_(m) {
+    events_.room = k + kEventRowSlack;
+    events_.places = reinterpret_cast<std::uint32_t*>(room);
+    events_.counts = events_.places + m * events_.room;
+    events_.all_ones = reinterpret_cast<std::uint8_t*>(events_.counts + m);
+  }
+  // The longest k whose lists fit.
+  static std::int64_t capacity(std::int64_t m) {
+    const std::int64_t row = static_cast<std::int64_t>(kListBytes) / m;
+    return (row - 5) / 4 - kEventRowSlack;
+  }
+  const EventRows& events() const { return events_; }
+  std::int64_t found() const {
+    return std::accumulate(events_.counts, events_.counts + m_, std::int64_t{0});
+  }
+
+ private:
+  std::int64_t m_;
+  EventRows events_;
 };
 
 // Columns of C are worked on in tiles of nearly one width.
@@ -146,6 +180,27 @@ void run_dense(const GemmSpec& s, const void* left, const RightFactor& right, vo
              });
 }
 
+// What both kinds of lists say about a tile of columns.
+EventProduct product_of(const GemmSpec& s, const RightFactor& right, void* c,
+                        const void* bias, std::int64_t tile) {
+  const Columns columns(s);
+  const std::int64_t first = columns.first(tile);
+  EventProduct p{.m = s.m,
+                 .columns = columns.count(s, tile),
+                 .a_strides = s.a,
+                 .b_row = right.row(s, columns),
+                 .c_row = s.c.row,
+                 .bias = bias == nullptr ? nullptr : past(bias, first, s.dtype),
+                 .alpha = s.alpha,
+                 .beta = s.beta};
+  p.c = const_cast<std::byte*>(past(c, first, s.dtype));
+  return p;
+}
+
+double work_of(const GemmSpec& s, double found) {
+  return 0.06 * found * static_cast<double>(s.n);
+}
+
 // The part of k from `from` on, `k` long; its first use of C when from is 0.
 template <class Team>
 void run_part(const GemmSpec& s, const void* a, const RightFactor& right, void* c,
@@ -162,21 +217,13 @@ void run_part(const GemmSpec& s, const void* a, const RightFactor& right, void* 
   const auto found = static_cast<double>(lists.found(cuts));
   if (found > kEventDensity * static_cast<double>(s.m * k))
     return run_dense(s, left, right, c, team, bias, from, k);
-  const double work = 0.06 * found * static_cast<double>(s.n);
   const Columns columns(s);
   const bool copies = s.m >= kCopyRows && !right.tiled;
-  team.share(work > kSharedWork, columns.tiles, [&](std::int64_t t, std::byte* scratch) {
+  const bool shared = work_of(s, found) > kSharedWork;
+  team.share(shared, columns.tiles, [&](std::int64_t t, std::byte* scratch) {
     std::byte* const block = scratch + kListBytes;
-    const std::int64_t first = columns.first(t);
-    EventProduct p{.m = s.m,
-                   .columns = columns.count(s, t),
-                   .a_strides = s.a,
-                   .b_row = copies ? columns.width : right.row(s, columns),
-                   .c_row = s.c.row,
-                   .bias = bias == nullptr ? nullptr : past(bias, first, s.dtype),
-                   .alpha = s.alpha,
-                   .beta = s.beta};
-    p.c = const_cast<std::byte*>(past(c, first, s.dtype));
+    EventProduct p = product_of(s, right, c, bias, t);
+    if (copies) p.b_row = columns.width;
     for (std::int64_t i = 0; i < cuts; ++i) {
       const std::int64_t q = i * kEventDepth;
       p.a = past(left, q * s.a.col, s.dtype);
@@ -191,12 +238,41 @@ void run_part(const GemmSpec& s, const void* a, const RightFactor& right, void* 
   });
 }
 
+// The same row by row.
+template <class Team>
+void run_rows(const GemmSpec& s, const void* a, const RightFactor& right, void* c,
+              const Team& team, const void* bias, std::int64_t from, std::int64_t k) {
+  const RowLists rows(s.m, k, team.room());
+  const void* left = past(a, from, s.dtype);
+  const bool many = static_cast<double>(s.m * k) > kSharedWork;
+  team.share(many, s.m, [&](std::int64_t i, std::byte*) {
+    list_row_events(s.dtype, past(left, i * s.a.row, s.dtype), k, i, rows.events());
+  });
+  const auto found = static_cast<double>(rows.found());
+  if (found > kEventDensity * static_cast<double>(s.m * k))
+    return run_dense(s, left, right, c, team, bias, from, k);
+  const Columns columns(s);
+  const bool shared = work_of(s, found) > kSharedWork;
+  team.share(shared, columns.tiles, [&](std::int64_t t, std::byte*) {
+    EventProduct p = product_of(s, right, c, bias, t);
+    p.a = left;
+    p.b = right.at(s, columns, t, from);
+    p.first = from == 0;
+    add_row_events(s.dtype, p, rows.events());
+  });
+}
+
 template <class Team>
 void run_matrix(const GemmSpec& s, const void* a, const RightFactor& b, void* c,
                 const Team& team, const void* bias) {
-  const std::int64_t part = Lists::capacity(s.m) * kEventDepth;
-  for (std::int64_t from = 0; from < s.k; from += part)
-    run_part(s, a, b, c, team, bias, from, std::min(part, s.k - from));
+  const bool by_rows = goes_by_rows(s);
+  const std::int64_t part =
+      by_rows ? RowLists::capacity(s.m) : Lists::capacity(s.m) * kEventDepth;
+  for (std::int64_t from = 0; from < s.k; from += part) {
+    const std::int64_t k = std::min(part, s.k - from);
+    by_rows ? run_rows(s, a, b, c, team, bias, from, k)
+            : run_part(s, a, b, c, team, bias, from, k);
+  }
 }
 
 bool takes_events(const GemmSpec& s) {

@@ -24,6 +24,19 @@ struct EventLists {
   std::uint8_t* all_ones;  // one flag: there is nothing but zeros and ones
 };
 
+// Places of the nonzeros of A, row by row along all of k: for few rows, whose sums then
+// stay in registers to the end.
+struct EventRows {
+  std::uint32_t* places;  // `room` for every row: k and a vector more
+  std::int64_t room;
+  std::uint32_t* counts;   // by row
+  std::uint8_t* all_ones;  // by row
+};
+inline constexpr std::int64_t kEventRowSlack = 16;  // elements of a vector, at most
+// Of one row, with unit column stride.
+void list_row_events(DType dtype, const void* a, std::int64_t k, std::int64_t row,
+                     const EventRows& rows);
+
 // The nonzeros of A [m, k], k at most kEventDepth.
 void list_events(DType dtype, const GemmSpec& spec, const void* a, std::int64_t k,
                  const EventLists& lists);
@@ -43,5 +56,7 @@ struct EventProduct {
   bool first;
 };
 void add_events(DType dtype, const EventProduct& p, const EventLists& lists);
+// The same for a longer k; A has unit column strides.
+void add_row_events(DType dtype, const EventProduct& p, const EventRows& rows);
 
 }  // namespace braintrace

@@ -57,7 +57,8 @@ HWY_INLINE V finished(D d, const Finish<T>& f, V sum, const T* c, const T* bias)
   return sum;
 }
 
-// MR rows by NV vectors of C; NV is even. `partial`: of B only b.width columns are there.
+// MR rows by NV vectors of C; NV is even, or 1 for half a panel. `partial`: of B only
+// b.width columns are there.
 template <class T, int MR, int NV, bool partial = false>
 void micro(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
            const Panels<T>& b, T* c, std::int64_t c_row, const Finish<T>& f) {
@@ -110,7 +111,17 @@ Micro<T> narrow(std::int64_t rows) {
   return kernels[rows - 1];
 }
 
-constexpr std::int64_t kRows = 6;
+// Half a panel wide, for 1 to 8 rows: as many sums as hide the latency.
+template <class T, bool partial = false>
+Micro<T> half(std::int64_t rows) {
+  constexpr Micro<T> kernels[] = {micro<T, 1, 1, partial>, micro<T, 2, 1, partial>,
+                                  micro<T, 3, 1, partial>, micro<T, 4, 1, partial>,
+                                  micro<T, 5, 1, partial>, micro<T, 6, 1, partial>,
+                                  micro<T, 7, 1, partial>, micro<T, 8, 1, partial>};
+  return kernels[rows - 1];
+}
+
+constexpr std::int64_t kRows = 6, kRowsOfHalf = 8;
 // Panels of B that are copied together.
 constexpr std::int64_t kPanels = HWY_MAX_BYTES <= 64 ? 4 : 1;
 static_assert(kPanels * kDepth * 2 * HWY_MAX_BYTES <= kPanelScratch);
@@ -140,34 +151,40 @@ struct Tile {
 };
 
 // Rows in nearly equal groups.
-std::int64_t group_size(std::int64_t m) {
-  if (m <= kRows) return std::max<std::int64_t>(m, 1);
-  const std::int64_t groups = (m + kRows - 1) / kRows;
+std::int64_t group_size(std::int64_t m, std::int64_t most = kRows) {
+  if (m <= most) return std::max<std::int64_t>(m, 1);
+  const std::int64_t groups = (m + most - 1) / most;
   return (m + groups - 1) / groups;
 }
 
-// Columns of the last, partial panel: through a full-width copy of C.
+// Columns of the last, partial panel: through a full-width copy of C. Half a panel takes
+// larger groups of rows, unless A is a copy in groups.
 template <class T>
 void edge_panel(const Tile<T>& t, const Panels<T>& b, std::int64_t column) {
   constexpr std::int64_t kMax = 2 * HWY_MAX_BYTES / sizeof(T);
   const std::int64_t width = t.n - column;
-  T copy[kRows * kMax], bias[kMax] = {};
+  T copy[kRowsOfHalf * kMax], bias[kMax] = {};
   Finish<T> f = t.f;
   if (f.bias != nullptr) {
     std::copy_n(f.bias + column, width, bias);
     f.bias = bias;
   }
-  const std::int64_t group = group_size(t.m);
+  const bool in_groups = t.a_group != group_size(t.m) * t.a_row;
+  const bool is_half = width <= lanes<T>() && !in_groups;
+  const std::int64_t group = group_size(t.m, is_half ? kRowsOfHalf : kRows);
+  const std::int64_t a_group = is_half ? group * t.a_row : t.a_group;
   for (std::int64_t i = 0; i < t.m; i += group) {
     const std::int64_t rows = std::min(group, t.m - i);
     T* c = t.c + i * t.c_row + column;
-    std::fill_n(copy, rows * kMax, T(0));
     const bool reads = !f.first || f.beta != T(0);
+    if (reads) std::fill_n(copy, rows * kMax, T(0));
     for (std::int64_t r = 0; reads && r < rows; ++r)
       std::copy_n(c + r * t.c_row, width, copy + r * kMax);
+    const bool partial = kPartialLoads && b.width >= 0;
     const Micro<T> kernel =
-        b.width >= 0 ? narrow<T, kPartialLoads>(rows) : narrow<T>(rows);
-    kernel(t.k, t.a + i / group * t.a_group, t.a_row, t.a_col, b, copy, kMax, f);
+        is_half ? (partial ? half<T, kPartialLoads>(rows) : half<T>(rows))
+                : (partial ? narrow<T, kPartialLoads>(rows) : narrow<T>(rows));
+    kernel(t.k, t.a + i / group * a_group, t.a_row, t.a_col, b, copy, kMax, f);
     for (std::int64_t r = 0; r < rows; ++r)
       std::copy_n(copy + r * kMax, width, c + r * t.c_row);
   }
@@ -206,8 +223,8 @@ void cut_of_k(const Tile<T>& t, const MatrixStrides& s, const T* b, bool packed,
       edge_panel(t, {b + whole * packed_panel, width, packed_panel}, whole * width);
     return;
   }
-  // Few rows do not repay a copy of B.
-  const bool direct = s.col == 1 && t.m <= kDirectRows;
+  // Few rows do not repay a copy of B, and one that is a panel itself needs none.
+  const bool direct = s.col == 1 && (t.m <= kDirectRows || s.row == width);
   if (direct) whole_panels(t, {b, s.row, width}, 0, whole);
   std::int64_t p = direct ? whole : 0;
   for (; p < whole; p += kPanels) {
@@ -217,7 +234,7 @@ void cut_of_k(const Tile<T>& t, const MatrixStrides& s, const T* b, bool packed,
   }
   const std::int64_t rest = t.n - whole * width;
   if (rest == 0) return;
-  if (direct && kPartialLoads && t.m <= kRows)
+  if (direct && kPartialLoads && (t.m <= kRows || rest <= lanes<T>()))
     return edge_panel(t, {b + whole * width, s.row, width, rest}, whole * width);
   pack_panel(s, b + whole * width * s.col, t.k, rest, scratch);
   edge_panel(t, {scratch, width, width}, whole * width);

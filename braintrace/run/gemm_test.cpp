@@ -365,20 +365,54 @@ TEST_CASE("what is no number counts as an event") {
 
 TEST_CASE("a long sum of events is decided part by part") {
   ThreadPool one(1), two(2);
-  Problem<double> p({.m = 300, .n = 70, .k = 4000, .beta = 1}, Lies::by_column,
-                    Lies::by_row, Lies::by_row, 0.95);
-  // The first part is full.
-  for (std::int64_t q = 0; q < 3100; ++q)
-    for (std::int64_t i = 0; i < 300; ++i)
-      p.a[static_cast<std::size_t>(i * p.s.a.row + q * p.s.a.col)] = 0.25;
-  std::vector<double> c = p.c, d = p.c, e = p.c;
-  gemm_events(p.s, p.a.data(), p.b.data(), c.data(), one, p.bias.data());
-  gemm_events(p.s, p.a.data(), p.b.data(), d.data(), two, p.bias.data());
-  gemm(p.s, p.a.data(), p.b.data(), e.data(), one, p.bias.data());
-  CHECK(c == d);
-  double far = 0;
-  for (std::size_t i = 0; i < c.size(); ++i) far = std::max(far, std::abs(c[i] - e[i]));
-  CHECK(far < 4000 * tol::f64);
+  struct {
+    GemmSpec s;
+    Lies a;
+    std::int64_t full;  // of k, from the beginning
+  } cases[] = {{{.m = 300, .n = 70, .k = 4000, .beta = 1}, Lies::by_column, 3100},
+               {{.m = 3, .n = 5, .k = 150000, .beta = 1}, Lies::by_row, 90000}};
+  for (const auto& [s, lies, full] : cases) {
+    Problem<double> p(s, lies, Lies::by_row, Lies::by_row, 0.95);
+    for (std::int64_t q = 0; q < full; ++q)
+      for (std::int64_t i = 0; i < s.m; ++i)
+        p.a[static_cast<std::size_t>(i * p.s.a.row + q * p.s.a.col)] = 0.25;
+    std::vector<double> c = p.c, d = p.c, e = p.c;
+    gemm_events(p.s, p.a.data(), p.b.data(), c.data(), one, p.bias.data());
+    gemm_events(p.s, p.a.data(), p.b.data(), d.data(), two, p.bias.data());
+    gemm(p.s, p.a.data(), p.b.data(), e.data(), one, p.bias.data());
+    CHECK(c == d);
+    double far = 0;
+    for (std::size_t i = 0; i < c.size(); ++i) far = std::max(far, std::abs(c[i] - e[i]));
+    CHECK(far < static_cast<double>(s.k) * tol::f64);
+  }
+}
+
+// Many rows are listed by cuts of k, few of them whole.
+template <class T>
+void check_kinds_of_lists(double factor) {
+  ThreadPool pool;
+  Problem<T> p({.m = 120, .n = 70, .k = 203, .beta = 1}, Lies::by_row, Lies::by_row,
+               Lies::by_row, 0.9);
+  for (T& a : p.a) a = a == 0 ? T(0) : factor == 1 ? T(1) : static_cast<T>(factor * a);
+  std::vector<T> many = p.c, few = p.c;
+  gemm_events(p.s, p.a.data(), p.b.data(), many.data(), pool, p.bias.data());
+  GemmSpec part = p.s;
+  part.m = 40;
+  for (std::int64_t i = 0; i < 120; i += 40)
+    gemm_events(part, p.a.data() + i * p.s.a.row, p.b.data(), few.data() + i * p.s.c.row,
+                pool, p.bias.data());
+  CHECK(many == few);
+  CHECK(many != p.c);
+}
+
+TEST_CASE("events of whole rows give the bits of events of cuts") {
+  testing::on_every_target([](const std::string& target) {
+    INFO(target);
+    for (const double factor : {1.0, 0.5}) {
+      check_kinds_of_lists<float>(factor);
+      check_kinds_of_lists<double>(factor);
+    }
+  });
 }
 
 TEST_CASE("few events skip infinite weights") {

@@ -12,6 +12,8 @@ namespace {
 constexpr double kWorkOfRows = 0.3;
 // Elements; of shorter rows more are taken at once, for what a call costs.
 constexpr std::int64_t kShortRow = 512;
+// Elements of rows that add to one sum and are taken at once: the sum stays near.
+constexpr std::int64_t kSumElements = 4096;
 // Traces up to this size come from a cache whose own fetching is as good.
 constexpr std::int64_t kCachedBytes = std::int64_t{8} << 20;
 
@@ -170,7 +172,10 @@ class RowRunner {
 
 void run_trace(const TileCode& code, RowRange rows, std::int64_t count, RowRunner t) {
   const std::int64_t size = code.layout.row;
-  const std::int64_t most = kTraceRows * std::max<std::int64_t>(1, kShortRow / size);
+  const bool one_sum = t.takes_positions(static_cast<std::size_t>(size));
+  const std::int64_t most =
+      kTraceRows * std::max<std::int64_t>(
+                       1, one_sum ? kSumElements / size / kTraceRows : kShortRow / size);
   for (std::int64_t row = rows.first, together; row < rows.last; row += together) {
     together = std::min(count == 1 ? rows.last : row + most, rows.last) - row;
     for (std::int64_t from = 0; from < size; from += code.layout.block) {

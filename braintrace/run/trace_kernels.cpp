@@ -240,36 +240,42 @@ HWY_INLINE void rows_together(const State* s, const T* const* ahead, std::size_t
   });
 }
 
-// R rows at all positions.
-template <bool kFetch, int R, class T, class State>
-HWY_INLINE void rows_everywhere(const State& first, std::size_t n) {
-  const TraceRows& rows = first.rows;
-  const std::int64_t step = rows.operand_bytes[0] / static_cast<std::int64_t>(sizeof(T));
-  State s[kTogether] = {first, first};
-  s[1].go_on(1);
-  std::int64_t left = rows.positions;
-  for (; left >= kTogether; left -= kTogether) {
-    // Behind the last positions come the next rows of the first ones.
-    const bool last = left < 2 * kTogether;
-    const T* ahead[kTogether];
-    for (int g = 0; g < kTogether; ++g)
-      ahead[g] =
-          last ? first.e + g * step + R * rows.elements : s[g].e + kTogether * step;
-    rows_together<kFetch, R, kTogether, T>(s, ahead, n);
-    for (State& each : s) each.go_on(kTogether);
-  }
-  const T* ahead = first.e + R * rows.elements;
-  if (left > 0) rows_together<kFetch, R, 1, T>(s, &ahead, n);
+// All rows at G positions; behind the last ones come those `ahead` elements further on.
+template <bool kFetch, int G, class T, class State>
+HWY_INLINE void rows_at(State* s, std::int64_t ahead, std::size_t n) {
+  const std::int64_t count = s[0].rows.count, row = s[0].rows.elements;
+  std::int64_t left = count;
+  const auto go = [&](auto rows) {
+    const T* next[G];
+    for (int g = 0; g < G; ++g)
+      next[g] = s[g].e + (left > kTraceRows ? rows * row : (left - count) * row + ahead);
+    rows_together<kFetch, rows, G, T>(s, next, n);
+    for (int g = 0; g < G; ++g) s[g].skip(rows);
+    left -= rows;
+  };
+  while (left >= kTraceRows) go(std::integral_constant<int, kTraceRows>());
+  while (left > 0) go(std::integral_constant<int, 1>());
+  for (int g = 0; g < G; ++g) s[g].skip(-count);
 }
 
+// Position by position all rows of a call, which lie side by side: memory is walked
+// through in long stretches. Their sum stays in the nearest cache.
 template <bool kFetch, class T, TraceForm form, TraceInput input>
 HWY_NOINLINE void rows_to_one_sum(const void* const* in, void* const* out, std::size_t n,
                                   const TraceRows& rows) {
-  OneState<T, form, input> at(in, out, rows);
-  std::int64_t left = rows.count;
-  for (; left >= kTraceRows; left -= kTraceRows, at.skip(kTraceRows))
-    rows_everywhere<kFetch, kTraceRows, T>(at, n);
-  for (; left > 0; --left, at.skip(1)) rows_everywhere<kFetch, 1, T>(at, n);
+  using State = OneState<T, form, input>;
+  const std::int64_t step = rows.operand_bytes[0] / static_cast<std::int64_t>(sizeof(T));
+  State s[kTogether] = {State(in, out, rows), State(in, out, rows)};
+  s[1].go_on(1);
+  // Behind the last positions come the next rows of the first ones.
+  const std::int64_t back = rows.count * rows.elements - rows.positions * step;
+  std::int64_t left = rows.positions;
+  for (; left >= kTogether; left -= kTogether) {
+    const bool last = left == kTogether;
+    rows_at<kFetch, kTogether, T>(s, kTogether * step + (last ? back : 0), n);
+    for (State& each : s) each.go_on(kTogether);
+  }
+  if (left > 0) rows_at<kFetch, 1, T>(s, step + back, n);
 }
 
 template <class T, TraceForm form, TraceInput input>
