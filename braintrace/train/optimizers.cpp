@@ -10,6 +10,7 @@
 #include "braintrace/run/ftz.h"
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/train/gradients.h"
+#include "braintrace/train/optimizer_kernels.h"
 #include "braintrace/train/optimizer_program.h"
 
 namespace braintrace {
@@ -60,132 +61,22 @@ void check(const Lion& r) {
   require_at_least_zero("Lion", "weight_decay", r.weight_decay);
 }
 
-// One parameter under way: its values, gradient and moments, all of one length.
-template <class T>
-struct Update {
-  std::int64_t n, t;  // length; number of this update, from 1
-  double lr;
-  T* w;
-  const T* g;
-  std::map<std::string, StateDict>& moments;
-  const std::string& path;
-  const Array& like;
-  ThreadPool* pool;  // or null
-
-  // Calls f(first, last) for all elements, part by part.
-  template <class F>
-  void for_parts(const F& f) const {
-    constexpr std::int64_t kPart = 1 << 14;
-    if (pool == nullptr || n < 2 * kPart) return f(0, n);
-    // Workers flush denormals: moments of small gradients would hang on who moves them.
-    const unsigned long long mode = float_mode();
-    pool->for_tiles(divided_up(n, kPart), [&](std::int64_t part, int) {
-      const FloatModeScope as_caller(mode);
-      f(part * kPart, std::min(n, (part + 1) * kPart));
-    });
-  }
-
-  T* moment(const char* name) const {  // zeros when new
-    Array& a = moments[name].try_emplace(path, like.dtype(), like.shape()).first->second;
-    if (a.dtype() != like.dtype()) a = a.astype(like.dtype());
-    return a.mutable_data<T>();
-  }
-};
-
-template <class T>
-void apply(const SGD& r, const Update<T>& u) {
-  const T lr = static_cast<T>(u.lr), mu = static_cast<T>(r.momentum);
-  const T wd = static_cast<T>(r.weight_decay);
-  T* m = r.momentum > 0 ? u.moment("m") : nullptr;
-  u.for_parts([&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      const T g = u.g[i] + wd * u.w[i];
-      T step = g;
-      if (m) {
-        m[i] = g + mu * m[i];
-        step = r.nesterov ? g + mu * m[i] : m[i];
-      }
-      u.w[i] -= lr * step;
-    }
-  });
+// To be written to; what other arrays share is copied first.
+void* elements_of(Array& a) {
+  if (a.dtype() == DType::f64) return a.mutable_data<double>();
+  return a.mutable_data<float>();
 }
 
-struct AdamForm {
-  double beta1, beta2, eps, coupled, decoupled;
-  bool amsgrad;
-};
-
-template <class T>
-void apply(const AdamForm& r, const Update<T>& u) {
-  const T b1 = static_cast<T>(r.beta1), b2 = static_cast<T>(r.beta2);
-  const T eps = static_cast<T>(r.eps), lr = static_cast<T>(u.lr);
-  const T coupled = static_cast<T>(r.coupled), decoupled = static_cast<T>(r.decoupled);
-  const double t = static_cast<double>(u.t);
-  const T c1 = static_cast<T>(1 - std::pow(r.beta1, t));
-  const T c2 = static_cast<T>(1 - std::pow(r.beta2, t));
-  T* m = u.moment("m");
-  T* v = u.moment("v");
-  T* largest = r.amsgrad ? u.moment("v_max") : nullptr;
-  u.for_parts([&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      const T g = u.g[i] + coupled * u.w[i];
-      m[i] = b1 * m[i] + (1 - b1) * g;
-      v[i] = b2 * v[i] + (1 - b2) * g * g;
-      T power = v[i] / c2;
-      if (largest) power = largest[i] = std::max(largest[i], power);
-      const T step = (m[i] / c1) / (std::sqrt(power) + eps) + decoupled * u.w[i];
-      u.w[i] -= lr * step;
-    }
-  });
-}
-
-template <class T>
-void apply(const Adam& r, const Update<T>& u) {
-  apply(AdamForm{r.beta1, r.beta2, r.eps, r.weight_decay, 0, r.amsgrad}, u);
-}
-
-template <class T>
-void apply(const AdamW& r, const Update<T>& u) {
-  apply(AdamForm{r.beta1, r.beta2, r.eps, 0, r.weight_decay, false}, u);
-}
-
-template <class T>
-void apply(const RMSprop& r, const Update<T>& u) {
-  const T alpha = static_cast<T>(r.alpha), eps = static_cast<T>(r.eps);
-  const T mu = static_cast<T>(r.momentum), lr = static_cast<T>(u.lr);
-  const T wd = static_cast<T>(r.weight_decay);
-  T* v = u.moment("v");
-  T* mean = r.centered ? u.moment("mean") : nullptr;
-  T* m = r.momentum > 0 ? u.moment("m") : nullptr;
-  u.for_parts([&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      const T g = u.g[i] + wd * u.w[i];
-      v[i] = alpha * v[i] + (1 - alpha) * g * g;
-      T power = v[i];
-      if (mean) {
-        mean[i] = alpha * mean[i] + (1 - alpha) * g;
-        power = std::max(T(0), power - mean[i] * mean[i]);
-      }
-      T step = g / std::sqrt(power + eps);
-      if (m) step = m[i] = step + mu * m[i];
-      u.w[i] -= lr * step;
-    }
-  });
-}
-
-template <class T>
-void apply(const Lion& r, const Update<T>& u) {
-  const T b1 = static_cast<T>(r.beta1), b2 = static_cast<T>(r.beta2);
-  const T wd = static_cast<T>(r.weight_decay), lr = static_cast<T>(u.lr);
-  T* m = u.moment("m");
-  u.for_parts([&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      const T mixed = b1 * m[i] + (1 - b1) * u.g[i];
-      const T direction =
-          std::isnan(mixed) ? mixed : static_cast<T>((mixed > 0) - (mixed < 0));
-      m[i] = b2 * m[i] + (1 - b2) * u.g[i];
-      u.w[i] -= lr * (direction + wd * u.w[i]);
-    }
+// Calls f(first, last) for all of n elements, part by part.
+template <class F>
+void for_parts(std::int64_t n, ThreadPool* pool, const F& f) {
+  constexpr std::int64_t kPart = 1 << 14;
+  if (pool == nullptr || n < 2 * kPart) return f(0, n);
+  // Workers flush denormals: moments of small gradients would hang on who moves them.
+  const unsigned long long mode = float_mode();
+  pool->for_tiles(divided_up(n, kPart), [&](std::int64_t part, int) {
+    const FloatModeScope as_caller(mode);
+    f(part * kPart, std::min(n, (part + 1) * kPart));
   });
 }
 
@@ -257,7 +148,7 @@ std::int64_t count_from(const StateDict& state, const char* key) {
 }  // namespace
 
 Optimizer::Optimizer(UpdateRule rule, OptimizerOptions options)
-    : rule_(rule), options_(std::move(options)) {
+    : rule_(rule), options_(std::move(options)), kept_(moment_names(rule)) {
   std::visit([](const auto& r) { check(r); }, rule_);
   for (const std::optional<double>& clip : {options_.clip_norm, options_.clip_value})
     BT_REQUIRE(
@@ -297,13 +188,18 @@ void Optimizer::move(const std::string& path, Array& w, const Array& gradient, d
   std::optional<Array> converted;
   if (!ready) converted = gradient.astype(w.dtype()).contiguous();
   const Array& g = ready ? gradient : *converted;
-  const auto run = [&]<class T>(T) {
-    const Update<T> u{w.size(),    num_updates_, lr,   w.mutable_data<T>(),
-                      g.data<T>(), moments_,     path, w,
-                      pool};
-    std::visit([&](const auto& r) { apply(r, u); }, rule_);
+  const auto moment = [&](const std::string& name) {  // zeros when new
+    Array& a = moments_[name].try_emplace(path, w.dtype(), w.shape()).first->second;
+    if (a.dtype() != w.dtype()) a = a.astype(w.dtype());
+    return elements_of(a);
   };
-  w.dtype() == DType::f64 ? run(double{}) : run(float{});
+  Update u{.dtype = w.dtype(), .lr = lr, .t = num_updates_};
+  u.w = elements_of(w);
+  u.g = g.raw();
+  for (const std::string& name : kept_) u.moment(name) = moment(name);
+  for_parts(w.size(), pool, [&](std::int64_t first, std::int64_t last) {
+    move_elements(form_of(rule_), u, first, last);
+  });
 }
 
 void Optimizer::update(Module& model, const StateDict& grads) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "braintrace/model/module.h"
 #include "braintrace/train/schedules.h"
@@ -107,6 +108,7 @@ class Optimizer {
   OptimizerOptions options_;
   std::int64_t num_updates_ = 0;
   std::int64_t schedule_count_ = 0;
+  std::vector<std::string> kept_;             // names of the rule's moments
   std::map<std::string, StateDict> moments_;  // by name, then by path
   struct Attached {
     State* state;

@@ -3,6 +3,7 @@
 #include "braintrace/train/optimizers.h"
 
 #include <cmath>
+#include <optional>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "braintrace/nn/linear.h"
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/every_target.h"
 #include "braintrace/testing/recorded_json.h"
 #include "braintrace/testing/tolerance.h"
 
@@ -63,6 +65,27 @@ double step_from(Optimizer& opt, double w, double g) {
 }
 
 }  // namespace
+
+TEST_CASE("every instruction set moves weights to the same bits") {
+  std::vector<UpdateRule> rules = {Lion{.lr = 0.1, .weight_decay = 0.1},
+                                   RMSprop{.lr = 0.1, .momentum = 0.5, .centered = true},
+                                   Adam{.lr = 0.1, .amsgrad = true}};
+  for (const auto& [name, rule] : recorded()) rules.push_back(rule);
+  for (const UpdateRule& rule : rules)
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      CAPTURE(rule.index());
+      std::optional<Array> want;
+      testing::on_every_target([&](const std::string& target) {
+        INFO(target);
+        Optimizer opt(rule);
+        StateDict w = {{"w", random_normal(rng_key(1), {1037}, dtype)}};
+        for (std::uint64_t t = 0; t < 3; ++t)
+          w = opt.update(w, {{"w", random_normal(rng_key(2 + t), {1037}, dtype)}});
+        if (!want) want = w.at("w");
+        CHECK(w.at("w") == *want);
+      });
+    }
+}
 
 TEST_CASE("optimisers reproduce recorded trajectories") {
   for (const auto& [name, rule] : recorded()) {
