@@ -15,8 +15,9 @@
 namespace braintrace {
 namespace {
 
-// Positions one thread takes at a time.
-constexpr std::int64_t kChunk = 16384;
+// Positions one thread takes at a time, at most, and what the number of such chunks is a
+// multiple of: threads have even shares.
+constexpr std::int64_t kChunk = 16384, kEvenShares = 4;
 
 std::size_t bytes_of(std::int64_t n, std::size_t element) {
   return static_cast<std::size_t>(n) * element;
@@ -292,7 +293,7 @@ class ChunkRunner {
 struct TileProgram::Compiled {
   TileCode code;
   std::string text;
-  std::int64_t blocks = 0;
+  std::int64_t blocks = 0, per_chunk = 1;
   bool is_one_block() const { return blocks == 1 && !code.by_rows; }
 };
 
@@ -304,8 +305,11 @@ TileProgram::TileProgram(const TileSpec& spec) {
       fmt::format("{} steps over {}:", spec.steps.size(), to_string(code.layout.shape));
   for (const TileStep& s : spec.steps) text += fmt::format(" {}", to_string(s.op));
   const std::int64_t blocks = code.layout.num_blocks();
+  const std::int64_t shares = divided_up(code.layout.size, kEvenShares * kChunk);
+  const std::int64_t per_chunk =
+      divided_up(blocks, std::max<std::int64_t>(1, shares) * kEvenShares);
   compiled_ = std::make_unique<const Compiled>(
-      Compiled{std::move(code), std::move(text), blocks});
+      Compiled{std::move(code), std::move(text), blocks, per_chunk});
 }
 
 TileProgram::~TileProgram() = default;
@@ -320,7 +324,7 @@ void TileProgram::run(std::span<const void* const> inputs, std::span<void* const
   const Pointers p{inputs, outputs};
   if (compiled_->is_one_block()) return ChunkRunner(code, p, pool.scratch(0)).run_whole();
   const std::int64_t blocks = compiled_->blocks;
-  const std::int64_t per_chunk = std::max<std::int64_t>(1, kChunk / code.layout.block);
+  const std::int64_t per_chunk = std::max<std::int64_t>(1, compiled_->per_chunk);
   const bool shared = pool.size() > 1 && code.work_ns > kSharedWork;
   if (code.by_rows) {
     const std::int64_t rows = code.layout.shape[0];
