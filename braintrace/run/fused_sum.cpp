@@ -12,8 +12,10 @@
 namespace braintrace {
 namespace {
 
-// Sums of one part stay in the first-level cache beside the blocks of the chain.
-constexpr std::int64_t kPartElements = 4096;
+// Sums of one part stay in the first-level cache beside the blocks of the chain. Large
+// loops come from memory far away, in stretches as long as that cache allows.
+constexpr std::int64_t kPartElements = 4096, kLongPart = 8192;
+constexpr std::int64_t kLargeLoop = std::int64_t{1} << 19;  // elements
 
 Ints behind(const Ints& list, std::size_t n) {
   return {list.begin() + static_cast<std::ptrdiff_t>(n), list.end()};
@@ -108,8 +110,10 @@ FusedSum::FusedSum(FusedSumSpec spec) : spec_(std::move(spec)) {
   lead_ = {loop.begin(), kept};
   first_kept_ = *kept;
   row_ = num_elements(behind(loop, spec_.num_lead + 1));
-  part_size_ = std::clamp<std::int64_t>(kPartElements / std::max<std::int64_t>(row_, 1),
-                                        1, std::max<std::int64_t>(first_kept_, 1));
+  const bool large = num_elements(loop) > kLargeLoop;
+  const std::int64_t wanted = large ? kLongPart : kPartElements;
+  part_size_ = std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(row_, 1), 1,
+                                        std::max<std::int64_t>(first_kept_, 1));
   whole_ = std::make_unique<TileProgram>(part_spec(spec_, part_size_));
   const std::int64_t rest = first_kept_ % part_size_;
   if (rest > 0) last_ = std::make_unique<TileProgram>(part_spec(spec_, rest));

@@ -13,9 +13,9 @@ constexpr double kWorkOfRows = 0.3;
 // Elements; of shorter rows more are taken at once, for what a call costs.
 constexpr std::int64_t kShortRow = 512;
 // Elements of rows that add to one sum and are taken at once: the sum stays near.
-constexpr std::int64_t kSumElements = 4096;
-// Traces up to this size come from a cache whose own fetching is as good.
-constexpr std::int64_t kCachedBytes = std::int64_t{8} << 20;
+constexpr std::int64_t kSumElements = 8192;
+// Traces up to this size come from caches whose own fetching is as good.
+constexpr std::int64_t kCachedBytes = std::int64_t{2} << 20;
 
 // Finds out how a trace moves from row to row.
 class RowsOf {
