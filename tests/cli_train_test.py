@@ -177,7 +177,10 @@ class Train(Case):
         self.assertIn(b"steps/s", text)
 
     def bar_in_a_terminal(self, columns):
-        leader, follower = pty.openpty()
+        try:
+            leader, follower = pty.openpty()
+        except OSError as e:  # a bare root without /dev/pts
+            self.skipTest(f"no terminal to be had here: {e}")
         termios.tcsetwinsize(follower, (24, columns))
         done = subprocess.Popen([PROGRAM, "train", *SMALL, "--epochs", "3"], stderr=follower,
                                 stdout=subprocess.PIPE)
