@@ -218,20 +218,20 @@ HWY_NOINLINE void narrow_rows(const void* const* in, void* const* out, std::size
   }
 }
 
-// R rows of G positions in turn; `ahead`: e of those that come next.
-template <bool kFetch, int R, int G, class T, class State>
+// R rows of kTogether positions in turn; `ahead`: e of those that come next.
+template <bool kFetch, int R, class T, class State>
 HWY_INLINE void rows_together(const State* s, const T* const* ahead, std::size_t n) {
   const std::int64_t row = s[0].rows.elements;
-  typename State::RowNumbers number[G][R];
-  for (int g = 0; g < G; ++g)
+  typename State::RowNumbers number[kTogether][R];
+  for (int g = 0; g < kTogether; ++g)
     for (int r = 0; r < R; ++r) number[g][r] = s[g].numbers(r);
   for_all<T>(n, [&](auto d, std::size_t i) {
-    typename State::template Shared<decltype(d)> c[G];
-    for (int g = 0; g < G; ++g) c[g] = s[g].shared(d, i);
+    typename State::template Shared<decltype(d)> c[kTogether];
+    for (int g = 0; g < kTogether; ++g) c[g] = s[g].shared(d, i);
     for (int r = 0; r < R; ++r) {
       const std::int64_t below = r * row + static_cast<std::int64_t>(i);
       auto sum = hn::LoadU(d, s[0].sum + below);
-      for (int g = 0; g < G; ++g) {
+      for (int g = 0; g < kTogether; ++g) {
         if constexpr (kFetch) fetch_ahead(ahead[g] + below);
         sum = hn::Add(sum, s[g].move(d, c[g], below, number[g][r]));
       }
@@ -240,25 +240,33 @@ HWY_INLINE void rows_together(const State* s, const T* const* ahead, std::size_t
   });
 }
 
-// All rows at G positions; behind the last ones come those `ahead` elements further on.
-template <bool kFetch, int G, class T, class State>
+// What does not come in fours, or in pairs.
+template <class State>
+HWY_NOINLINE void one_row_each(State* s, int count, std::size_t n) {
+  for (int g = 0; g < count; ++g) s[g].template step<1>(n);
+}
+template <class State>
+HWY_NOINLINE void one_position(const State& s, std::size_t n) {
+  all_rows(s, n, s.rows.count);
+}
+
+// All rows of both positions; behind the last ones come those `ahead` elements further.
+template <bool kFetch, class T, class State>
 HWY_INLINE void rows_at(State* s, std::int64_t ahead, std::size_t n) {
   const std::int64_t count = s[0].rows.count, row = s[0].rows.elements;
   std::int64_t left = count;
-  const auto go = [&](auto rows) {
-    const T* next[G];
-    for (int g = 0; g < G; ++g)
-      next[g] = s[g].e + (left > kTraceRows ? rows * row : (left - count) * row + ahead);
-    rows_together<kFetch, rows, G, T>(s, next, n);
-    for (int g = 0; g < G; ++g) s[g].skip(rows);
-    left -= rows;
-  };
-  while (left >= kTraceRows) go(std::integral_constant<int, kTraceRows>());
-  while (left > 0) go(std::integral_constant<int, 1>());
-  for (int g = 0; g < G; ++g) s[g].skip(-count);
+  for (; left >= kTraceRows; left -= kTraceRows) {
+    const std::int64_t next =
+        left > kTraceRows ? kTraceRows * row : (left - count) * row + ahead;
+    const T* const then[kTogether] = {s[0].e + next, s[1].e + next};
+    rows_together<kFetch, kTraceRows, T>(s, then, n);
+    for (int g = 0; g < kTogether; ++g) s[g].skip(kTraceRows);
+  }
+  for (; left > 0; --left) one_row_each(s, kTogether, n);
+  for (int g = 0; g < kTogether; ++g) s[g].skip(-count);
 }
 
-// Position by position all rows of a call, which lie side by side: memory is walked
+// Two by two positions all rows of a call, which lie side by side: memory is walked
 // through in long stretches. Their sum stays in the nearest cache.
 template <bool kFetch, class T, TraceForm form, TraceInput input>
 HWY_NOINLINE void rows_to_one_sum(const void* const* in, void* const* out, std::size_t n,
@@ -272,10 +280,10 @@ HWY_NOINLINE void rows_to_one_sum(const void* const* in, void* const* out, std::
   std::int64_t left = rows.positions;
   for (; left >= kTogether; left -= kTogether) {
     const bool last = left == kTogether;
-    rows_at<kFetch, kTogether, T>(s, kTogether * step + (last ? back : 0), n);
+    rows_at<kFetch, T>(s, kTogether * step + (last ? back : 0), n);
     for (State& each : s) each.go_on(kTogether);
   }
-  if (left > 0) rows_at<kFetch, 1, T>(s, step + back, n);
+  if (left > 0) one_position(s[0], n);
 }
 
 template <class T, TraceForm form, TraceInput input>
@@ -287,7 +295,7 @@ HWY_NOINLINE void several_rows(const void* const* in, void* const* out, std::siz
     if (rows.positions > 1)
       return rows.fetch ? rows_to_one_sum<true, T, form, input>(in, out, n, rows)
                         : rows_to_one_sum<false, T, form, input>(in, out, n, rows);
-  all_rows(OneState<T, form, input>(in, out, rows), n, rows.count);
+  one_position(OneState<T, form, input>(in, out, rows), n);
 }
 template <class T, TraceForm form, TraceInput input>
 void one_row(const void* const* in, void* const* out, std::size_t n) {
