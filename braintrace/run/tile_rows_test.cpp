@@ -80,6 +80,9 @@ TEST_CASE("rows of all samples at once give the bits of one sample after the oth
         check_samples<float>(driven_state(DType::f32, constant_df, false), samples);
         check_samples<double>(driven_state(DType::f64, constant_df, true), samples);
       }
+    constexpr std::int64_t kMany = 401;  // 2 MB: what comes next is fetched early
+    check_samples<float>(one_state(DType::f32, false), kMany);
+    check_samples<double>(driven_state(DType::f64, false, true), kMany);
   });
 }
 

@@ -218,17 +218,17 @@ HWY_NOINLINE void narrow_rows(const void* const* in, void* const* out, std::size
   }
 }
 
-// R rows of kTogether positions in turn; `ahead`: e of those that come next.
-template <bool kFetch, int R, class T, class State>
+// kTraceRows rows of kTogether positions in turn; `ahead`: e of those that come next.
+template <bool kFetch, class T, class State>
 HWY_INLINE void rows_together(const State* s, const T* const* ahead, std::size_t n) {
   const std::int64_t row = s[0].rows.elements;
-  typename State::RowNumbers number[kTogether][R];
+  typename State::RowNumbers number[kTogether][kTraceRows];
   for (int g = 0; g < kTogether; ++g)
-    for (int r = 0; r < R; ++r) number[g][r] = s[g].numbers(r);
+    for (int r = 0; r < kTraceRows; ++r) number[g][r] = s[g].numbers(r);
   for_all<T>(n, [&](auto d, std::size_t i) {
     typename State::template Shared<decltype(d)> c[kTogether];
     for (int g = 0; g < kTogether; ++g) c[g] = s[g].shared(d, i);
-    for (int r = 0; r < R; ++r) {
+    for (int r = 0; r < kTraceRows; ++r) {
       const std::int64_t below = r * row + static_cast<std::int64_t>(i);
       auto sum = hn::LoadU(d, s[0].sum + below);
       for (int g = 0; g < kTogether; ++g) {
@@ -242,8 +242,8 @@ HWY_INLINE void rows_together(const State* s, const T* const* ahead, std::size_t
 
 // What does not come in fours, or in pairs.
 template <class State>
-HWY_NOINLINE void one_row_each(State* s, int count, std::size_t n) {
-  for (int g = 0; g < count; ++g) s[g].template step<1>(n);
+HWY_NOINLINE void one_row_each(State* s, std::size_t n) {
+  for (int g = 0; g < kTogether; ++g) s[g].template step<1>(n);
 }
 template <class State>
 HWY_NOINLINE void one_position(const State& s, std::size_t n) {
@@ -259,10 +259,10 @@ HWY_INLINE void rows_at(State* s, std::int64_t ahead, std::size_t n) {
     const std::int64_t next =
         left > kTraceRows ? kTraceRows * row : (left - count) * row + ahead;
     const T* const then[kTogether] = {s[0].e + next, s[1].e + next};
-    rows_together<kFetch, kTraceRows, T>(s, then, n);
+    rows_together<kFetch, T>(s, then, n);
     for (int g = 0; g < kTogether; ++g) s[g].skip(kTraceRows);
   }
-  for (; left > 0; --left) one_row_each(s, kTogether, n);
+  for (; left > 0; --left) one_row_each(s, n);
   for (int g = 0; g < kTogether; ++g) s[g].skip(-count);
 }
 

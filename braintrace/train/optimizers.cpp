@@ -197,8 +197,9 @@ void Optimizer::move(const std::string& path, Array& w, const Array& gradient, d
   u.w = elements_of(w);
   u.g = g.raw();
   for (const std::string& name : kept_) u.moment(name) = moment(name);
+  const RuleForm form = form_of(rule_);
   for_parts(w.size(), pool, [&](std::int64_t first, std::int64_t last) {
-    move_elements(form_of(rule_), u, first, last);
+    move_elements(form, u, first, last);
   });
 }
 
