@@ -14,8 +14,8 @@ constexpr double kWorkOfRows = 0.3;
 constexpr std::int64_t kShortRow = 512;
 // Elements of rows that add to one sum and are taken at once: the sum stays near.
 constexpr std::int64_t kSumElements = 8192;
-// Traces up to this size come from caches whose own fetching is as good.
-constexpr std::int64_t kCachedBytes = std::int64_t{2} << 20;
+// Traces up to this size lie in a last-level cache, whose own fetching is better.
+constexpr std::int64_t kCachedBytes = std::int64_t{12} << 20;
 
 // Finds out how a trace moves from row to row.
 class RowsOf {
@@ -140,7 +140,8 @@ class RowRunner {
   // At all positions in one call, where the kernel takes several.
   bool takes_positions(std::size_t n) const {
     if (!t_.kind || n <= kNarrowTraceRow) return t_.kind.has_value();
-    return adds_up(t_.kind->form) && in_[t_.num_operands - 1].position == 0;
+    return adds_up(t_.kind->form) && in_[t_.num_operands - 1].position == 0 &&
+           n * size_of(t_.dtype) <= kTracePiece;
   }
   void run_all(std::size_t n, std::int64_t together, std::int64_t count) const {
     std::int64_t operand_bytes[kTraceOperands], result_bytes[kTraceResults];

@@ -2,6 +2,9 @@
 // Compiled once per instruction set.
 #include "braintrace/run/trace_kernels.h"
 
+#include <algorithm>
+#include <array>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "braintrace/run/trace_kernels.cpp"
 // clang-format off
@@ -74,15 +77,15 @@ struct OneState {
     return {x[r * rows.x], y[r * rows.y], drive[r * rows.drive]};
   }
 
-  // Moves one vector of e, `below` elements further on. What a signal earns there.
+  // Moves one vector of e. What a signal earns there.
   template <class D>
-  HWY_INLINE hn::Vec<D> move(D d, const Shared<D>& c, std::int64_t below,
-                             const RowNumbers& row) const {
-    auto t = hn::Mul(c.d_e, hn::LoadU(d, e + below));
+  static HWY_INLINE hn::Vec<D> move(D d, const Shared<D>& c, const T* from, T* to,
+                                    const RowNumbers& row) {
+    auto t = hn::Mul(c.d_e, hn::LoadU(d, from));
     if constexpr (driven) t = hn::Add(t, hn::Set(d, row.drive));
     auto u = hn::Set(d, row.x);
     if constexpr (product) u = hn::Mul(c.d_x, u);
-    hn::StoreU(hn::Add(u, t), d, next + below);
+    hn::StoreU(hn::Add(u, t), d, to);
     if constexpr (!met) return t;
     const auto earned = hn::Mul(c.signal, t);
     if constexpr (added) return earned;
@@ -91,7 +94,7 @@ struct OneState {
   template <class D>
   HWY_INLINE void row_part(D d, const Shared<D>& c, std::int64_t below,
                            const RowNumbers& row) const {
-    auto earned = move(d, c, below, row);
+    auto earned = move(d, c, e + below, next + below, row);
     if constexpr (!met) return;
     if constexpr (adds_up(form)) earned = hn::Add(hn::LoadU(d, sum + below), earned);
     hn::StoreU(earned, d, total + below);
@@ -218,24 +221,57 @@ HWY_NOINLINE void narrow_rows(const void* const* in, void* const* out, std::size
   }
 }
 
-// kTraceRows rows of kTogether positions in turn; `ahead`: e of those that come next.
+// Where the values lie that all rows of one position share; numbers are spread.
+template <class T, class State>
+struct SharedRows {
+  const T *d_e, *d_x, *signal, *other;
+  HWY_ALIGN T spread[3][kTracePiece / sizeof(T)];
+
+  SharedRows(const State& s, std::size_t n)
+      : d_e(s.m), d_x(s.df), signal(s.s), other(s.q) {
+    const auto spread_number = [&](const T*& p, int operand, T* room) {
+      if ((s.rows.numbers >> operand & 1U) != 0) p = std::fill_n(room, n, *p) - n;
+    };
+    spread_number(d_e, 1, spread[0]);
+    if constexpr (State::product) spread_number(d_x, 2, spread[1]);
+    if constexpr (State::added) spread_number(signal, 4, spread[2]);
+  }
+};
+
+// kTraceRows rows of kTogether positions in turn, where they are; `ahead`: e of those
+// that come next. Few pointers: they stay in registers.
 template <bool kFetch, class T, class State>
-HWY_INLINE void rows_together(const State* s, const T* const* ahead, std::size_t n) {
+HWY_INLINE void rows_together(const State* s, const SharedRows<T, State>* shared,
+                              const T* const* ahead, std::size_t n) {
   const std::int64_t row = s[0].rows.elements;
   typename State::RowNumbers number[kTogether][kTraceRows];
   for (int g = 0; g < kTogether; ++g)
     for (int r = 0; r < kTraceRows; ++r) number[g][r] = s[g].numbers(r);
+  const auto of_both = [&](const T* SharedRows<T, State>::*p) {
+    return std::array{shared[0].*p, shared[1].*p};
+  };
+  using Rows = SharedRows<T, State>;
+  const auto d_e = of_both(&Rows::d_e), d_x = of_both(&Rows::d_x);
+  const auto signal = of_both(&Rows::signal), other = of_both(&Rows::other);
+  T *const e[kTogether] = {s[0].next, s[1].next}, *const total = s[0].total;
   for_all<T>(n, [&](auto d, std::size_t i) {
     typename State::template Shared<decltype(d)> c[kTogether];
-    for (int g = 0; g < kTogether; ++g) c[g] = s[g].shared(d, i);
+    const auto at = [&](const T* p) { return hn::LoadU(d, p + i); };
+    for (int g = 0; g < kTogether; ++g) {
+      c[g].d_e = c[g].d_x = at(d_e[g]);
+      if constexpr (State::product) c[g].d_x = at(d_x[g]);
+      c[g].signal = c[g].other = at(signal[g]);
+      if constexpr (!State::added) c[g].other = at(other[g]);
+    }
     for (int r = 0; r < kTraceRows; ++r) {
       const std::int64_t below = r * row + static_cast<std::int64_t>(i);
-      auto sum = hn::LoadU(d, s[0].sum + below);
+      auto sum = hn::LoadU(d, total + below);
       for (int g = 0; g < kTogether; ++g) {
         if constexpr (kFetch) fetch_ahead(ahead[g] + below);
-        sum = hn::Add(sum, s[g].move(d, c[g], below, number[g][r]));
+        T* const here = e[g] + below;
+        sum = hn::Add(sum, State::move(d, c[g], here, here, number[g][r]));
       }
-      hn::StoreU(sum, d, s[0].total + below);
+      hn::StoreU(sum, d, total + below);
     }
   });
 }
@@ -250,16 +286,17 @@ HWY_NOINLINE void one_position(const State& s, std::size_t n) {
   all_rows(s, n, s.rows.count);
 }
 
-// All rows of both positions; behind the last ones come those `ahead` elements further.
+// All rows of both positions; behind the last ones come those `further` elements on.
 template <bool kFetch, class T, class State>
-HWY_INLINE void rows_at(State* s, std::int64_t ahead, std::size_t n) {
+HWY_INLINE void rows_at(State* s, std::int64_t further, std::size_t n) {
+  const SharedRows<T, State> shared[kTogether] = {{s[0], n}, {s[1], n}};
   const std::int64_t count = s[0].rows.count, row = s[0].rows.elements;
   std::int64_t left = count;
   for (; left >= kTraceRows; left -= kTraceRows) {
     const std::int64_t next =
-        left > kTraceRows ? kTraceRows * row : (left - count) * row + ahead;
-    const T* const then[kTogether] = {s[0].e + next, s[1].e + next};
-    rows_together<kFetch, T>(s, then, n);
+        left > kTraceRows ? kTraceRows * row : (left - count) * row + further;
+    const T* const ahead[kTogether] = {s[0].e + next, s[1].e + next};
+    rows_together<kFetch>(s, shared, ahead, n);
     for (int g = 0; g < kTogether; ++g) s[g].skip(kTraceRows);
   }
   for (; left > 0; --left) one_row_each(s, n);
@@ -278,12 +315,13 @@ HWY_NOINLINE void rows_to_one_sum(const void* const* in, void* const* out, std::
   // Behind the last positions come the next rows of the first ones.
   const std::int64_t back = rows.count * rows.elements - rows.positions * step;
   std::int64_t left = rows.positions;
-  for (; left >= kTogether; left -= kTogether) {
+  const bool in_place = s[0].e == s[0].next && s[0].sum == s[0].total;
+  for (; in_place && left >= kTogether; left -= kTogether) {
     const bool last = left == kTogether;
     rows_at<kFetch, T>(s, kTogether * step + (last ? back : 0), n);
     for (State& each : s) each.go_on(kTogether);
   }
-  if (left > 0) one_position(s[0], n);
+  for (; left > 0; --left, s[0].go_on(1)) one_position(s[0], n);
 }
 
 template <class T, TraceForm form, TraceInput input>

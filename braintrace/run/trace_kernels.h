@@ -65,6 +65,8 @@ struct TraceRows {
 using TraceRowsKernel = void (*)(const void* const* operands, void* const* results,
                                  std::size_t n, const TraceRows& rows);
 inline constexpr int kTraceRows = 4;  // at once
+// Bytes of a row, at most, that one call takes where positions add to one sum.
+inline constexpr std::size_t kTracePiece = 2048;
 // Elements of a row, at most, that one call takes at several positions (of one state).
 inline constexpr std::size_t kNarrowTraceRow = 64;
 TraceRowsKernel trace_rows_kernel(const TraceKind& kind);
