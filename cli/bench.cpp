@@ -112,6 +112,15 @@ void give_signals(Learner& learner) {
   learner.set_synthesizer(SyntheticGradient(std::move(shapes), {.scale = 0.1}));
 }
 
+// What a mode does with what learns nothing step by step; empty: what it says.
+std::string note_of(const BenchRequest& r) {
+  if (r.algorithm == "forward" && r.mode == "online")
+    return "forward moves no weights: single steps, as in mode stream";
+  if (r.algorithm == "bptt" && r.mode != "window")
+    return "bptt step by step goes back one step only: a truncated gradient";
+  return "";
+}
+
 class Bench {
  public:
   explicit Bench(const BenchRequest& r)
@@ -163,14 +172,41 @@ class Bench {
     if (run >= kWarmUps) cpu_s_ = cpu_s_ == 0 ? s : std::min(cpu_s_, s);
   }
 
-  nlohmann::ordered_json report(const std::vector<double>& step_seconds,
-                                double allocations,
+  // Runs of the sequence: seconds per step once warm, and of all before; allocations per
+  // step of the last one.
+  struct Timed {
+    std::vector<double> seconds;
+    double warm_up = 0, allocations = 0;
+  };
+  template <class Run>
+  Timed time_runs(const Run& run) {
+    Timed t{.seconds = room_for(request_.repeat)};
+    const auto steps = static_cast<double>(request_.steps);
+    for (std::int64_t i = 0; i < runs(); ++i) {
+      const std::int64_t before = allocations_so_far();
+      const auto begin = Clock::now();
+      const double cpu = cpu_seconds();
+      run(i >= kWarmUps);
+      const double seconds = seconds_since(begin) / steps;
+      note(i, cpu);
+      if (i < kWarmUps)
+        t.warm_up += seconds;
+      else
+        t.seconds.push_back(seconds);
+      t.allocations = static_cast<double>(allocations_so_far() - before) / steps;
+    }
+    return t;
+  }
+
+  nlohmann::ordered_json report(const Timed& timed,
                                 const std::vector<ProductShape>& products,
                                 double steps_per_run) {
+    const std::vector<double>& step_seconds = timed.seconds;
     nlohmann::ordered_json j;
     j["model"] = request_.model;
     j["algorithm"] = request_.algorithm;
     j["mode"] = request_.mode;
+    if (const std::string note = note_of(request_); !note.empty()) j["note"] = note;
     j["n_in"] = request_.n_in;
     j["n_rec"] = request_.n_rec;
     j["n_out"] = request_.n_out;
@@ -194,7 +230,7 @@ class Bench {
     j["step_us_min"] = best * 1e6;
     j["step_cpu_us"] = cpu_s_ * 1e6;
     j["step_us_median"] = percentile(step_seconds, 0.5) * 1e6;
-    j["allocations_per_step"] = allocations;
+    j["allocations_per_step"] = timed.allocations;
     j["gflops"] = best > 0 ? flops / best * 1e-9 : 0;
     j["gemm_bound_us"] = bound * 1e6;
     return j;
@@ -210,31 +246,15 @@ class Bench {
       first = first && done < total;
       return true;
     };
-    std::vector<double> seconds = room_for(request_.repeat);
-    double allocations = 0;
     const std::vector<Array> data = {xs_, ys_};
     PreparedGrad prepared = learner_->prepare(loss(), xs_, ys_, o);
     GradResult result;
-    double warm_up = 0;
-    for (std::int64_t i = 0; i < runs(); ++i) {
-      const std::int64_t before = allocations_so_far();
-      const auto start = Clock::now();
-      const double cpu = cpu_seconds();
-      prepared.grad_into(data, result);
-      note(i, cpu);
-      const double s = seconds_since(start) / static_cast<double>(request_.steps);
-      if (i < kWarmUps)
-        warm_up += s;
-      else
-        seconds.push_back(s);
-      allocations = static_cast<double>(allocations_so_far() - before) /
-                    static_cast<double>(request_.steps);
-    }
+    const Timed timed = time_runs([&](bool) { prepared.grad_into(data, result); });
     // Programs are compiled as windows of their length first come.
-    const double best =
-        seconds.empty() ? 0 : *std::min_element(seconds.begin(), seconds.end());
+    const std::vector<double>& warm = timed.seconds;
+    const double best = warm.empty() ? 0 : *std::min_element(warm.begin(), warm.end());
     compile_s_ += static_cast<double>(request_.steps) *
-                  std::max(warm_up - static_cast<double>(kWarmUps) * best, 0.0);
+                  std::max(timed.warm_up - static_cast<double>(kWarmUps) * best, 0.0);
     for (const auto& [program, times] : programs)
       window_ = std::max(window_, program->steps);
     std::vector<ProductShape> products;
@@ -243,7 +263,7 @@ class Bench {
         p.times *= times;
         products.push_back(p);
       }
-    return report(seconds, allocations, products, static_cast<double>(request_.steps));
+    return report(timed, products, static_cast<double>(request_.steps));
   }
 
   nlohmann::ordered_json per_step() {
@@ -257,31 +277,32 @@ class Bench {
     compile_s_ += seconds_since(start);
     Optimizer optimizer(SGD{.lr = 1e-4});
     optimizer.attach(*model_, learner_->threads());
-    std::vector<std::vector<Array>> data;
-    for (std::int64_t t = 0; t < request_.steps; ++t)
-      data.push_back({row(xs_, t).contiguous(), row(ys_, t).contiguous()});
-    std::vector<double> seconds = room_for(request_.repeat);
+    return time_steps(
+        [&](const std::vector<Array>& args) {
+          const StepGradient g = learner_->step_grad(args, handle);
+          if (request_.mode == "online") optimizer.update(*g.gradients);
+        },
+        {xs_, ys_}, [&]() -> const Graph& { return handle.graph(); });
+  }
+
+  // One call for every step, and how long calls take.
+  template <class Call, class Program>
+  nlohmann::ordered_json time_steps(const Call& call, const std::vector<Array>& sequences,
+                                    const Program& program) {
+    std::vector<std::vector<Array>> data(static_cast<std::size_t>(request_.steps));
+    for (std::size_t t = 0; t < data.size(); ++t)
+      for (const Array& s : sequences)
+        data[t].push_back(row(s, static_cast<std::int64_t>(t)).contiguous());
     std::vector<double> latency = room_for(request_.repeat * request_.steps);
-    double allocations = 0;
-    for (std::int64_t i = 0; i < runs(); ++i) {
-      const std::int64_t before = allocations_so_far();
-      const auto begin = Clock::now();
-      const double cpu = cpu_seconds();
+    const Timed timed = time_runs([&](bool warm) {
       for (const std::vector<Array>& args : data) {
-        const auto call = Clock::now();
-        const StepGradient g = learner_->step_grad(args, handle);
-        if (request_.mode == "online") optimizer.update(*g.gradients);
-        if (i >= kWarmUps) latency.push_back(seconds_since(call));
+        const auto begin = Clock::now();
+        call(args);
+        if (warm) latency.push_back(seconds_since(begin));
       }
-      note(i, cpu);
-      if (i >= kWarmUps)
-        seconds.push_back(seconds_since(begin) / static_cast<double>(request_.steps));
-      allocations = static_cast<double>(allocations_so_far() - before) /
-                    static_cast<double>(request_.steps);
-    }
+    });
     window_ = 1;
-    nlohmann::ordered_json j =
-        report(seconds, allocations, timed_products(handle.graph()), 1);
+    nlohmann::ordered_json j = report(timed, timed_products(program()), 1);
     if (!latency.empty())
       j["latency_us"] = {{"p50", percentile(latency, 0.5) * 1e6},
                          {"p99", percentile(latency, 0.99) * 1e6},
@@ -290,23 +311,19 @@ class Bench {
   }
 
   nlohmann::ordered_json forward() {
-    std::vector<double> seconds = room_for(request_.repeat);
-    double allocations = 0;
-    for (std::int64_t i = 0; i < runs(); ++i) {
-      const std::int64_t before = allocations_so_far();
-      const auto begin = Clock::now();
-      const double cpu = cpu_seconds();
-      learner_->etrace_evolve(std::vector{xs_}, {.chunk_size = request_.steps});
-      note(i, cpu);
-      if (i >= kWarmUps)
-        seconds.push_back(seconds_since(begin) / static_cast<double>(request_.steps));
-      allocations = static_cast<double>(allocations_so_far() - before) /
-                    static_cast<double>(request_.steps);
-    }
+    const auto program = [&]() -> const Graph& {
+      return learner_->last_program()->graph;
+    };
+    if (request_.mode != "window")
+      return time_steps([&](const std::vector<Array>& args) { learner_->step(args); },
+                        {xs_}, program);
+    const std::vector<Array> sequences = {xs_};
+    const EvolveOptions options{.chunk_size = request_.steps};
+    const Timed timed =
+        time_runs([&](bool) { learner_->etrace_evolve(sequences, options); });
     window_ = request_.steps;
-    const StepProgram* last = learner_->last_program();
-    return report(seconds, allocations, timed_products(last->graph),
-                  static_cast<double>(last->steps));
+    return report(timed, timed_products(program()),
+                  static_cast<double>(learner_->last_program()->steps));
   }
 
   const BenchRequest& request_;
@@ -367,9 +384,11 @@ std::string bench(const BenchRequest& r) {
                         r.algorithm, r.mode, j["first_gradient_ms"].get<double>());
   else if (!r.json)
     text += fmt::format(
-        "{} {} {}: {:.2f} us per step (median {:.2f}); its products alone {:.2f} us\n",
+        "{} {} {}: {:.2f} us per step (median {:.2f}); its products alone {:.2f} "
+        "us{}{}\n",
         r.model, r.algorithm, r.mode, j["step_us_min"].get<double>(),
-        j["step_us_median"].get<double>(), j["gemm_bound_us"].get<double>());
+        j["step_us_median"].get<double>(), j["gemm_bound_us"].get<double>(),
+        j.contains("note") ? "; " : "", note_of(r));
   return text + json_text(j) + "\n";
 }
 

@@ -253,8 +253,11 @@ void PyLearner::run_step(const char* caller, StepRoom& room, const py::tuple& ar
 
 py::object PyLearner::step(const py::tuple& args) {
   std::vector<Array> out;
-  run_step("learner.step", step_room_, args,
-           [&](const std::vector<Array>& arrays) { out = learner_->step(arrays); });
+  run_step("learner.step", step_room_, args, [&](const std::vector<Array>& arrays) {
+    const auto mine = learner_->claim("learner.step");  // what it gives is the learner's
+    const std::span<const Array> results = learner_->step(arrays);
+    out.assign(results.begin(), results.end());
+  });
   return restore_outputs(*model_, values_of(out));
 }
 

@@ -198,6 +198,27 @@ class Refusals(Cli):
                                               "--algorithm", rule, "--repeat", "3", "--json"))
                 self.assertEqual(made["allocations_per_step"], 0, (model, rule))
 
+    def test_the_model_alone_allocates_nothing_once_warm(self):
+        for mode in ("window", "stream"):
+            made = json.loads(self.output("bench", "--n-rec", "8", "--algorithm", "forward",
+                                          "--mode", mode, "--steps", "7", "--repeat", "2",
+                                          "--json"))
+            self.assertEqual(made["allocations_per_step"], 0, mode)
+            self.assertEqual("latency_us" in made, mode == "stream")
+
+    def test_bench_says_where_a_mode_does_something_else(self):
+        for rule, mode, note in (("forward", "online", "forward moves no weights"),
+                                 ("bptt", "online", "goes back one step only"),
+                                 ("bptt", "stream", "goes back one step only"),
+                                 ("bptt", "window", None), ("pp_prop", "online", None)):
+            text = self.output("bench", "--n-rec", "4", "--steps", "3", "--repeat", "1",
+                               "--algorithm", rule, "--mode", mode)
+            result = json.loads(text.strip().splitlines()[-1])
+            self.assertEqual("note" in result, note is not None, (rule, mode))
+            if note:
+                self.assertIn(note, result["note"])
+                self.assertIn(note, text.splitlines()[0])
+
     def test_bench_reads_a_file_and_names_defaults(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "bench.toml"

@@ -161,7 +161,7 @@ const std::vector<Preset>& presets() {
        traced<ThreeFactor>},
       {"DNI", {"dni"}, {"trace_dtype", "vjp_method"}, traced<DNI>},
       {"Hybrid", {"hybrid"}, {"decay_or_rank", "vjp_method"}, smoothed<Hybrid>},
-      {"ExactRTRL", {"rtrl"}, {"vjp_method"}, exact_rtrl},
+      {"ExactRTRL", {"rtrl", "exact_rtrl"}, {"vjp_method"}, exact_rtrl},
       {"BPTT", {"bptt"}, {"segments"}, bptt},
       {"ETraceConfig",
        {},

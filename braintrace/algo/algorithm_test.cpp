@@ -228,7 +228,8 @@ TEST_CASE("every name gives its preset") {
   CHECK(algorithm_by_name("hybrid", decay) == Algorithm(Hybrid{.decay_or_rank = 0.9}));
   CHECK(algorithm_by_name("bptt") == Algorithm(BPTT{}));
   CHECK(algorithm_by_name("rtrl") == Algorithm(ExactRTRL{}));
-  CHECK(algorithm_names().size() == 15);
+  CHECK(algorithm_by_name("exact_rtrl") == Algorithm(ExactRTRL{}));
+  CHECK(algorithm_names().size() == 16);
 }
 
 TEST_CASE("an unknown name lists the names") {
@@ -236,7 +237,7 @@ TEST_CASE("an unknown name lists the names") {
       algorithm_by_name("adam"),
       "algorithm_by_name: no algorithm 'adam'; there are d_rtrl, pp_prop, es_d_rtrl, "
       "esd_rtrl, eprop, e_prop, ostl_recurrent, ostl_feedforward, snap, uoro, "
-      "three_factor, dni, hybrid, rtrl, bptt",
+      "three_factor, dni, hybrid, rtrl, exact_rtrl, bptt",
       UserError);
 }
 

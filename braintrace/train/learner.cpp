@@ -55,7 +55,7 @@ Values Learner::operator()(const Values& xs) {
   if (impl_->tracer) return impl_->tracer->splice(xs);
   std::vector<Array> args;
   for (const Value& v : xs) args.push_back(v.array());
-  const std::vector<Array> out = step(args);
+  const std::span<const Array> out = step(args);
   return {out.begin(), out.end()};
 }
 
@@ -82,12 +82,12 @@ Values Learner::operator()(const MultiStepData& xs) {
   return {e->results().begin(), e->results().end()};
 }
 
-std::vector<Array> Learner::step(const std::vector<Array>& given) {
+std::span<const Array> Learner::step(const std::vector<Array>& given) {
   const auto mine = claim("learner.step");
   const std::span<const Array> args = impl_->cast(given);
   const std::shared_ptr<Executable> e = impl_->evolve_program(args, 0);
   impl_->call(*e, args, {}, "learner.step");
-  return {e->results().begin(), e->results().end()};
+  return e->results();
 }
 
 LossHandle Learner::trace_loss(const TracedFn& loss, const std::vector<Array>& examples) {

@@ -101,7 +101,8 @@ class Learner {
   // Modulatory rules need no loss: the modulator alone is the signal. `results` are the
   // outputs of the model; parameters without a trace have gradient zero.
   StepGradient modulated_grad(const std::vector<Array>& args, const Array& modulator);
-  std::vector<Array> step(const std::vector<Array>& args);  // no gradient
+  // No gradient. The outputs are valid until the next call.
+  std::span<const Array> step(const std::vector<Array>& args);
 
   // The gradient over a sequence, taken step by step (train/sequence.h). Without a loss
   // (an empty function) when the options hold modulators.

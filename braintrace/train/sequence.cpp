@@ -116,11 +116,17 @@ std::vector<Array> Learner::etrace_evolve(const std::vector<Array>& sequences,
   BT_REQUIRE(chunk == 1 || !this->options().vmap,
              "etrace_evolve: windows are not available under vmap");
   std::vector<std::vector<Array>> outputs;
+  std::vector<Array> args;
+  const bool whole = chunk == length && chunk > 1 &&
+                     std::all_of(sequences.begin(), sequences.end(),
+                                 [](const Array& a) { return a.is_contiguous(); });
   for (std::int64_t t = 0; t < length; t += chunk) {
-    std::vector<Array> args;
-    for (const Array& s : sequences)
+    args.clear();
+    for (std::size_t i = 0; i < sequences.size() && !whole; ++i) {
+      const Array& s = sequences[i];
       args.push_back(chunk > 1 ? rows(s, t, chunk).contiguous() : row(s, t).contiguous());
-    const std::span<const Array> given = impl_->cast(args);
+    }
+    const std::span<const Array> given = impl_->cast(whole ? sequences : args);
     const std::shared_ptr<Executable> e =
         impl_->evolve_program(given, chunk > 1 ? chunk : 0);
     impl_->call(*e, given, {}, "etrace_evolve");
