@@ -57,7 +57,7 @@ class ThreadPool {
 };
 
 // Work worth waking other threads for, in ns on one thread.
-inline constexpr double kSharedWork = 15e3;
+inline constexpr double kSharedWork = 8e3;
 
 // BRAINTRACE_THREADS if it is a number in 1 .. 1024, else the number of cores.
 int default_threads();
