@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "braintrace/base/divide.h"
 #include "braintrace/base/error.h"
 #include "braintrace/run/thread_pool.h"
+#include "braintrace/run/trace_kernels.h"
 
 namespace braintrace {
 namespace {
@@ -98,8 +100,7 @@ std::optional<FusedSum> FusedSum::in_loop(const TileSpec& chain) {
   FusedSumSpec spec{.chain = chain, .num_lead = chain.loop.size() - 2};
   if (!fits(spec)) return std::nullopt;
   FusedSum found(std::move(spec));
-  if (!found.whole_->knows_loops() || (found.last_ && !found.last_->knows_loops()))
-    return std::nullopt;
+  if (!found.of_rows_) return std::nullopt;
   return found;
 }
 
@@ -110,21 +111,46 @@ FusedSum::FusedSum(FusedSumSpec spec) : spec_(std::move(spec)) {
   lead_ = {loop.begin(), kept};
   first_kept_ = *kept;
   row_ = num_elements(behind(loop, spec_.num_lead + 1));
-  const bool large = num_elements(loop) > kLargeLoop;
+  if (!lead_.empty()) lead_bytes_ = bytes_between_leads(spec_);
+  cut_into_parts();
+}
+
+void FusedSum::cut_into_parts() {
+  const auto program = [&](std::int64_t size) {
+    return std::make_unique<TileProgram>(part_spec(spec_, size));
+  };
+  const bool large = num_elements(spec_.chain.loop) > kLargeLoop;
   const std::int64_t wanted = large ? kLongPart : kPartElements;
   part_size_ = std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(row_, 1), 1,
                                         std::max<std::int64_t>(first_kept_, 1));
-  whole_ = std::make_unique<TileProgram>(part_spec(spec_, part_size_));
+  num_parts_ = divided_up(first_kept_, part_size_);
+  whole_ = program(part_size_);
   const std::int64_t rest = first_kept_ % part_size_;
-  if (rest > 0) last_ = std::make_unique<TileProgram>(part_spec(spec_, rest));
-  if (!lead_.empty()) lead_bytes_ = bytes_between_leads(spec_);
   work_ns_ = whole_->work_ns() * static_cast<double>(num_elements(lead_)) *
              static_cast<double>(first_kept_) / static_cast<double>(part_size_);
+  of_rows_ = !lead_.empty() && num_parts_ > 0 && whole_->knows_loops();
+  if (of_rows_) {
+    whole_ = program(first_kept_);
+    of_rows_ = whole_->knows_loops();
+    if (!of_rows_) whole_ = program(part_size_);
+  }
+  if (of_rows_)
+    num_parts_ += num_parts_ > 1 ? num_parts_ % 2 : 0;  // two threads take as many each
+  else if (rest > 0)
+    last_ = program(rest);
 }
 
+// Rows of traces move in groups: parts are as even as these allow.
 FusedSum::Part FusedSum::part(std::int64_t tile) const {
-  const std::int64_t start = tile * part_size_;
-  return {start, std::min(part_size_, first_kept_ - start)};
+  if (!of_rows_) {
+    const std::int64_t start = tile * part_size_;
+    return {start, std::min(part_size_, first_kept_ - start)};
+  }
+  const std::int64_t groups = divided_up(first_kept_, kTraceRows);
+  const auto start = [&](std::int64_t k) {
+    return std::min(groups * k / num_parts_ * kTraceRows, first_kept_);
+  };
+  return {start(tile), start(tile + 1) - start(tile)};
 }
 
 void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
@@ -140,12 +166,14 @@ void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
     std::memset(sum, 0, static_cast<std::size_t>(p.size * row_) * element);
     in[num_in + i] = out[c.outputs.size() + i] = sum;
   }
-  const TileProgram& program = p.size == part_size_ ? *whole_ : *last_;
-  const bool loops = !lead_.empty() && program.knows_loops();
-  Walker walker{std::span(lead_).first(lead_.size() - (loops ? 1 : 0))};
+  const TileProgram& program = of_rows_ || p.size == part_size_ ? *whole_ : *last_;
+  const std::int64_t start = of_rows_ ? 0 : p.start;  // where the program begins
+  for (std::size_t i = 0; of_rows_ && i < sums; ++i)
+    in[num_in + i] = out[c.outputs.size() + i] = outputs[c.outputs.size() + i];
+  Walker walker{std::span(lead_).first(lead_.size() - (of_rows_ ? 1 : 0))};
   do {
     const auto place = [&](const void* base, const Ints& strides, DType d) {
-      const std::int64_t at = walker.offset(strides) + p.start * strides[lead_.size()];
+      const std::int64_t at = walker.offset(strides) + start * strides[lead_.size()];
       return static_cast<const std::byte*>(base) +
              at * static_cast<std::int64_t>(size_of(d));
     };
@@ -156,8 +184,9 @@ void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
           place(outputs[i], c.outputs[i].strides, type_of_value(c, c.outputs[i].value)));
     const std::span<const void* const> all_in = std::span(in).first(num_in + sums);
     const std::span<void* const> all_out = std::span(out).first(c.outputs.size() + sums);
-    if (loops)
-      program.run_loop(all_in, all_out, lead_.back(), lead_bytes_);
+    if (of_rows_)
+      program.run_loop(all_in, all_out, {p.start, p.start + p.size}, lead_.back(),
+                       lead_bytes_);
     else
       program.run_serial(all_in, all_out, scratch);
   } while (walker.next());
@@ -172,10 +201,10 @@ void FusedSum::run(std::span<const void* const> inputs, std::span<void* const> o
                       size_of(type_of_value(spec_.chain, spec_.summed[i])));
     return;
   }
-  const std::int64_t parts = (first_kept_ + part_size_ - 1) / part_size_;
-  pool.for_tiles_if(work_ns_ > kSharedWork, parts, [&](std::int64_t tile, int worker) {
-    run_part(part(tile), inputs, outputs, pool.scratch(worker));
-  });
+  pool.for_tiles_if(work_ns_ > kSharedWork, num_parts_,
+                    [&](std::int64_t tile, int worker) {
+                      run_part(part(tile), inputs, outputs, pool.scratch(worker));
+                    });
 }
 
 std::string FusedSum::describe() const {

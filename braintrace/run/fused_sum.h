@@ -45,6 +45,7 @@ class FusedSum {
   struct Part {  // positions [start, start + size) of the first kept axis
     std::int64_t start, size;
   };
+  void cut_into_parts();
   Part part(std::int64_t tile) const;
   void run_part(const Part& p, std::span<const void* const> inputs,
                 std::span<void* const> outputs, std::byte* scratch) const;
@@ -52,9 +53,12 @@ class FusedSum {
   FusedSumSpec spec_;
   Shape lead_;
   std::int64_t first_kept_ = 1;  // size of the axis that is cut into parts
-  std::int64_t part_size_ = 1;
+  std::int64_t part_size_ = 1, num_parts_ = 0;
   std::int64_t row_ = 1;  // kept elements behind one position of that axis
-  std::unique_ptr<TileProgram> whole_, last_;  // of a full part, of the last one
+  // Of a full part and of the last one; or only the first, of all rows of traces, some of
+  // which are a part.
+  std::unique_ptr<TileProgram> whole_, last_;
+  bool of_rows_ = false;
   Ints lead_bytes_;  // between positions of the last leading axis, as run_loop wants them
   double work_ns_ = 0;
 };

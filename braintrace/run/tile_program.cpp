@@ -355,10 +355,9 @@ void TileProgram::run_serial(std::span<const void* const> inputs,
 bool TileProgram::knows_loops() const { return compiled_->code.by_rows; }
 
 void TileProgram::run_loop(std::span<const void* const> inputs,
-                           std::span<void* const> outputs, std::int64_t count,
+                           std::span<void* const> outputs, Rows rows, std::int64_t count,
                            std::span<const std::int64_t> bytes) const {
-  const TileCode& code = compiled_->code;
-  run_rows(code, {0, code.layout.shape[0]}, {count, bytes}, inputs, outputs);
+  run_rows(compiled_->code, {rows.first, rows.last}, {count, bytes}, inputs, outputs);
 }
 
 double TileProgram::work_ns() const { return compiled_->code.work_ns; }

@@ -59,11 +59,15 @@ class TileProgram {
   void run_serial(std::span<const void* const> inputs, std::span<void* const> outputs,
                   std::byte* scratch) const;
 
-  // Does this program gain from a loop around it that it knows? Then run_loop runs it at
-  // `count` positions of one; `bytes` from one to the next, per input, then per output.
+  // Does this program gain from a loop around it that it knows? Then run_loop runs some
+  // of its rows at `count` positions of one; `bytes` from one to the next, per input,
+  // then per output.
   bool knows_loops() const;
+  struct Rows {
+    std::int64_t first, last;
+  };
   void run_loop(std::span<const void* const> inputs, std::span<void* const> outputs,
-                std::int64_t count, std::span<const std::int64_t> bytes) const;
+                Rows rows, std::int64_t count, std::span<const std::int64_t> bytes) const;
 
   double work_ns() const;        // rough cost on one thread
   std::string describe() const;  // "4 steps over [16,256]: mul add tanh copy"
