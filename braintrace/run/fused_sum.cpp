@@ -134,10 +134,15 @@ void FusedSum::cut_into_parts() {
     of_rows_ = whole_->knows_loops();
     if (!of_rows_) whole_ = program(part_size_);
   }
-  if (of_rows_)
+  if (of_rows_) {
     num_parts_ += num_parts_ > 1 ? num_parts_ % 2 : 0;  // two threads take as many each
-  else if (rest > 0)
+    traces_ = whole_->traces_apart();
+    const int outputs = static_cast<int>(spec_.chain.outputs.size());
+    for (int i = 0; i < static_cast<int>(spec_.summed.size()); ++i)
+      trace_of_sum_.push_back(whole_->trace_that_writes(outputs + i));
+  } else if (rest > 0) {
     last_ = program(rest);
+  }
 }
 
 // Rows of traces move in groups: parts are as even as these allow.
@@ -150,7 +155,9 @@ FusedSum::Part FusedSum::part(std::int64_t tile) const {
   const auto start = [&](std::int64_t k) {
     return std::min(groups * k / num_parts_ * kTraceRows, first_kept_);
   };
-  return {start(tile), start(tile + 1) - start(tile)};
+  const std::int64_t k = tile % num_parts_;
+  return {start(k), start(k + 1) - start(k),
+          traces_ > 1 ? static_cast<int>(tile / num_parts_) : -1};
 }
 
 void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
@@ -163,7 +170,8 @@ void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
     const std::size_t element = size_of(type_of_value(c, spec_.summed[i]));
     auto* sum = static_cast<std::byte*>(outputs[c.outputs.size() + i]) +
                 static_cast<std::size_t>(p.start * row_) * element;
-    std::memset(sum, 0, static_cast<std::size_t>(p.size * row_) * element);
+    if (!of_rows_ || p.has(trace_of_sum_[i]))
+      std::memset(sum, 0, static_cast<std::size_t>(p.size * row_) * element);
     in[num_in + i] = out[c.outputs.size() + i] = sum;
   }
   const TileProgram& program = of_rows_ || p.size == part_size_ ? *whole_ : *last_;
@@ -185,8 +193,8 @@ void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
     const std::span<const void* const> all_in = std::span(in).first(num_in + sums);
     const std::span<void* const> all_out = std::span(out).first(c.outputs.size() + sums);
     if (of_rows_)
-      program.run_loop(all_in, all_out, {p.start, p.start + p.size}, lead_.back(),
-                       lead_bytes_);
+      program.run_loop(all_in, all_out, {p.start, p.start + p.size, p.trace},
+                       lead_.back(), lead_bytes_);
     else
       program.run_serial(all_in, all_out, scratch);
   } while (walker.next());
@@ -201,7 +209,7 @@ void FusedSum::run(std::span<const void* const> inputs, std::span<void* const> o
                       size_of(type_of_value(spec_.chain, spec_.summed[i])));
     return;
   }
-  pool.for_tiles_if(work_ns_ > kSharedWork, num_parts_,
+  pool.for_tiles_if(work_ns_ > kSharedWork, num_parts_ * traces_,
                     [&](std::int64_t tile, int worker) {
                       run_part(part(tile), inputs, outputs, pool.scratch(worker));
                     });

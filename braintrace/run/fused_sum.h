@@ -44,6 +44,8 @@ class FusedSum {
  private:
   struct Part {  // positions [start, start + size) of the first kept axis
     std::int64_t start, size;
+    int trace = -1;  // of one trace, or of all that is done
+    bool has(int of) const { return trace < 0 || trace == of; }
   };
   void cut_into_parts();
   Part part(std::int64_t tile) const;
@@ -59,6 +61,11 @@ class FusedSum {
   // which are a part.
   std::unique_ptr<TileProgram> whole_, last_;
   bool of_rows_ = false;
+  // Traces that do not touch each other are walked through by different threads as far as
+  // can be: what a processor fetches early beyond the last row of a part is then seldom
+  // another thread's.
+  int traces_ = 1;
+  std::vector<int> trace_of_sum_;
   Ints lead_bytes_;  // between positions of the last leading axis, as run_loop wants them
   double work_ns_ = 0;
 };

@@ -78,6 +78,7 @@ struct TileCode {
   std::vector<TileTrace> traces;
   // Actions are traces, of which several rows may run at once; two axes.
   bool by_rows = false;
+  bool traces_apart = false;  // none of them touches what another one writes
   double work_ns = 0;
 
   bool is_input(int entry) const { return entry < num_inputs; }
@@ -117,6 +118,7 @@ void prepare_rows(TileCode& code);
 // all of them. Bytes from one position to the next: per input, then per output.
 struct RowRange {
   std::int64_t first, last;
+  int action = -1;  // -1: all, one after the other
 };
 struct LoopAround {
   std::int64_t count = 1;

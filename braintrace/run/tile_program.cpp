@@ -330,11 +330,15 @@ void TileProgram::run(std::span<const void* const> inputs, std::span<void* const
     const std::int64_t rows = code.layout.shape[0];
     const std::int64_t per_tile =
         std::max<std::int64_t>(kTraceRows, kChunk / code.layout.row);
-    return pool.for_tiles_if(
-        shared, divided_up(rows, per_tile), [&](std::int64_t i, int) {
-          run_rows(code, {i * per_tile, std::min(rows, (i + 1) * per_tile)}, {}, inputs,
-                   outputs);
-        });
+    const std::int64_t tiles = divided_up(rows, per_tile);
+    const int traces = traces_apart();
+    return pool.for_tiles_if(shared, tiles * traces, [&](std::int64_t i, int) {
+      const std::int64_t first = i % tiles * per_tile;
+      run_rows(code,
+               {first, std::min(rows, first + per_tile),
+                traces > 1 ? static_cast<int>(i / tiles) : -1},
+               {}, inputs, outputs);
+    });
   }
   if (!shared) return ChunkRunner(code, p, pool.scratch(0)).run(0, blocks);
   pool.for_tiles(divided_up(blocks, per_chunk), [&](std::int64_t i, int worker) {
@@ -357,7 +361,25 @@ bool TileProgram::knows_loops() const { return compiled_->code.by_rows; }
 void TileProgram::run_loop(std::span<const void* const> inputs,
                            std::span<void* const> outputs, Rows rows, std::int64_t count,
                            std::span<const std::int64_t> bytes) const {
-  run_rows(compiled_->code, {rows.first, rows.last}, {count, bytes}, inputs, outputs);
+  run_rows(compiled_->code, {rows.first, rows.last, rows.trace}, {count, bytes}, inputs,
+           outputs);
+}
+
+int TileProgram::traces_apart() const {
+  const TileCode& code = compiled_->code;
+  return code.traces_apart ? static_cast<int>(code.actions.size()) : 1;
+}
+
+int TileProgram::trace_that_writes(int output) const {
+  const TileCode& code = compiled_->code;
+  for (std::size_t i = 0; i < code.actions.size(); ++i) {
+    const int* results =
+        code.traces[static_cast<std::size_t>(code.actions[i].result)].results;
+    if (std::find(results, results + kTraceResults, code.num_inputs + output) !=
+        results + kTraceResults)
+      return static_cast<int>(i);
+  }
+  return -1;
 }
 
 double TileProgram::work_ns() const { return compiled_->code.work_ns; }

@@ -65,9 +65,13 @@ class TileProgram {
   bool knows_loops() const;
   struct Rows {
     std::int64_t first, last;
+    int trace = -1;  // only this one, of those that do not touch each other
   };
   void run_loop(std::span<const void* const> inputs, std::span<void* const> outputs,
                 Rows rows, std::int64_t count, std::span<const std::int64_t> bytes) const;
+  // How many traces do not touch each other; 1 when some do. Who writes an output.
+  int traces_apart() const;
+  int trace_that_writes(int output) const;
 
   double work_ns() const;        // rough cost on one thread
   std::string describe() const;  // "4 steps over [16,256]: mul add tanh copy"

@@ -201,11 +201,39 @@ void run_trace(const TileCode& code, RowRange rows, std::int64_t count, RowRunne
 // its own position and row, since no two positions share memory but their sums.
 void run_rows(const TileCode& code, RowRange rows, const LoopAround& loop,
               std::span<const void* const> inputs, std::span<void* const> outputs) {
-  for (const TileAction& a : code.actions)
+  const bool all = rows.action < 0;
+  const auto first = static_cast<std::size_t>(all ? 0 : rows.action);
+  const std::size_t last = all ? code.actions.size() : first + 1;
+  for (std::size_t i = first; i < last; ++i) {
+    const auto trace = static_cast<std::size_t>(code.actions[i].result);
     run_trace(code, rows, loop.count,
-              RowRunner(code, code.traces[static_cast<std::size_t>(a.result)], inputs,
-                        outputs, loop.bytes));
+              RowRunner(code, code.traces[trace], inputs, outputs, loop.bytes));
+  }
 }
+
+namespace {
+
+bool touches_results_of(const TileCode& code, const TileTrace& t, const TileTrace& of) {
+  const auto is_written = [&](int entry) {
+    return entry >= 0 && std::any_of(of.results, of.results + kTraceResults, [&](int r) {
+             return r >= 0 && code.may_share(r, entry);
+           });
+  };
+  return std::any_of(t.operands, t.operands + t.num_operands, is_written) ||
+         std::any_of(t.results, t.results + kTraceResults, is_written);
+}
+
+bool are_apart(const TileCode& code) {
+  for (const TileAction& a : code.actions)
+    for (const TileAction& b : code.actions)
+      if (a.result != b.result &&
+          touches_results_of(code, code.traces[static_cast<std::size_t>(a.result)],
+                             code.traces[static_cast<std::size_t>(b.result)]))
+        return false;
+  return true;
+}
+
+}  // namespace
 
 void prepare_rows(TileCode& code) {
   if (!code.layout.inside_rows || code.layout.shape.size() != 2 || code.actions.empty())
@@ -217,6 +245,7 @@ void prepare_rows(TileCode& code) {
       return;
   code.by_rows = true;
   code.traces = std::move(traces);
+  code.traces_apart = are_apart(code);
   code.work_ns *= kWorkOfRows;
 }
 
