@@ -178,6 +178,90 @@ void check_moved(const Moved& m) {
 
 }  // namespace
 
+namespace {
+
+// Two traces whose samples add to a sum each: e1, d, df1, x1, s, q1, e2, df2, x2, q2.
+FusedSumSpec two_traces(std::int64_t samples, std::int64_t rows, std::int64_t columns) {
+  const DType t = DType::f32;
+  const TileInput e{t, {rows * columns, columns, 1}}, v{t, {columns, 0, 1}};
+  const TileInput x{t, {rows, 1, 0}};
+  return {.chain = {.loop = {samples, rows, columns},
+                    .inputs = {e, v, v, x, v, v, e, v, x, v},
+                    .steps = {{MicroOp::mul, t, {1, 0}},
+                              {MicroOp::mul, t, {3, 2}},
+                              {MicroOp::add, t, {10, 11}},
+                              {MicroOp::mul, t, {1, 6}},
+                              {MicroOp::mul, t, {8, 7}},
+                              {MicroOp::add, t, {13, 14}},
+                              {MicroOp::mul, t, {4, 13}},
+                              {MicroOp::mul, t, {8, 9}},
+                              {MicroOp::add, t, {16, 17}},
+                              {MicroOp::mul, t, {4, 10}},
+                              {MicroOp::mul, t, {3, 5}},
+                              {MicroOp::add, t, {19, 20}}},
+                    .outputs = {{12, e.strides, 0}, {15, e.strides, 6}}},
+          .num_lead = 1,
+          .summed = {18, 21}};
+}
+
+}  // namespace
+
+TEST_CASE("traces that threads divide among themselves have the bits of one by one") {
+  constexpr std::int64_t kSamples = 5, kTall = 150;
+  for (const std::int64_t columns : {32, 65, 205}) {
+    CAPTURE(columns);
+    const FusedSumSpec spec = two_traces(kSamples, kTall, columns);
+    std::vector<std::vector<float>> given;
+    for (std::size_t i = 0; i < spec.chain.inputs.size(); ++i)
+      given.push_back(
+          drawn<float>(static_cast<std::size_t>(kSamples * kTall * columns), i));
+    const auto size = static_cast<std::size_t>(kTall * columns);
+    std::vector<float> sums[2] = {std::vector<float>(size), std::vector<float>(size)};
+    auto want = given;
+    const std::size_t trace[2][4] = {{6, 7, 8, 9}, {0, 2, 3, 5}};  // e, df, x, q
+    for (std::int64_t b = 0; b < kSamples; ++b)
+      for (std::int64_t i = 0; i < kTall * columns; ++i)
+        for (const int k : {0, 1}) {
+          const auto at = [&](std::size_t input) -> float& {
+            const Ints& by = spec.chain.inputs[input].strides;
+            return want[input][static_cast<std::size_t>(b * by[0] + i / columns * by[1] +
+                                                        i % columns * by[2])];
+          };
+          float& e = at(trace[k][0]);
+          const float past = at(1) * e, fresh = at(trace[k][2]) * at(trace[k][1]);
+          const float more = at(trace[k][2]) * at(trace[k][3]);
+          e = past + fresh;
+          sums[k][static_cast<std::size_t>(i)] += at(4) * past + more;
+        }
+    for (const int threads : {1, 2, 3}) {
+      auto memory = given;
+      std::vector<float> sum[2] = {std::vector<float>(size, -1.0F),
+                                   std::vector<float>(size, -1.0F)};
+      const std::vector<const void*> in = [&] {
+        std::vector<const void*> all;
+        for (const auto& m : memory) all.push_back(m.data());
+        return all;
+      }();
+      ThreadPool pool(threads);
+      FusedSum(spec).run(in,
+                         std::vector<void*>{memory[0].data(), memory[6].data(),
+                                            sum[0].data(), sum[1].data()},
+                         pool);
+      for (const int k : {0, 1}) CHECK((sum[k] == sums[k]));
+      CHECK((memory == want));
+    }
+  }
+}
+
+TEST_CASE("traces of a step are apart unless one reads what another one writes") {
+  TileSpec spec = two_joined_traces(DType::f32);
+  CHECK(compile_tile(spec).by_rows);
+  CHECK(compile_tile(spec).traces_apart);
+  spec.steps.back().operands[0] = 24;  // on top of the other one's sum
+  CHECK(compile_tile(spec).by_rows);
+  CHECK_FALSE(compile_tile(spec).traces_apart);
+}
+
 TEST_CASE("what a step moves without a signal knows the loops around its rows") {
   const TileSpec many = Moved{DType::f32, 4, 32, 42, 32, false, true}.spec().chain;
   CHECK(FusedSum::in_loop(many).has_value());
