@@ -131,11 +131,12 @@ void FusedSum::cut_into_parts() {
   of_rows_ = !lead_.empty() && num_parts_ > 0 && whole_->knows_loops();
   if (of_rows_) {
     whole_ = program(first_kept_);
-    of_rows_ = whole_->knows_loops();
+    of_rows_ = whole_->knows_loops() && whole_->rows() % first_kept_ == 0;
     if (!of_rows_) whole_ = program(part_size_);
   }
   if (of_rows_) {
     num_parts_ += num_parts_ > 1 ? num_parts_ % 2 : 0;  // two threads take as many each
+    rows_each_ = whole_->rows() / first_kept_;
     traces_ = whole_->traces_apart();
     const int outputs = static_cast<int>(spec_.chain.outputs.size());
     for (int i = 0; i < static_cast<int>(spec_.summed.size()); ++i)
@@ -193,7 +194,8 @@ void FusedSum::run_part(const Part& p, std::span<const void* const> inputs,
     const std::span<const void* const> all_in = std::span(in).first(num_in + sums);
     const std::span<void* const> all_out = std::span(out).first(c.outputs.size() + sums);
     if (of_rows_)
-      program.run_loop(all_in, all_out, {p.start, p.start + p.size, p.trace},
+      program.run_loop(all_in, all_out,
+                       {p.start * rows_each_, (p.start + p.size) * rows_each_, p.trace},
                        lead_.back(), lead_bytes_);
     else
       program.run_serial(all_in, all_out, scratch);

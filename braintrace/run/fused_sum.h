@@ -61,6 +61,8 @@ class FusedSum {
   // which are a part.
   std::unique_ptr<TileProgram> whole_, last_;
   bool of_rows_ = false;
+  std::int64_t rows_each_ =
+      1;  // of such rows, behind one position of the first kept axis
   // Traces that do not touch each other are walked through by different threads as far as
   // can be: what a processor fetches early beyond the last row of a part is then seldom
   // another thread's.

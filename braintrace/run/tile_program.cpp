@@ -357,6 +357,7 @@ void TileProgram::run_serial(std::span<const void* const> inputs,
 }
 
 bool TileProgram::knows_loops() const { return compiled_->code.by_rows; }
+std::int64_t TileProgram::rows() const { return compiled_->code.layout.shape[0]; }
 
 void TileProgram::run_loop(std::span<const void* const> inputs,
                            std::span<void* const> outputs, Rows rows, std::int64_t count,

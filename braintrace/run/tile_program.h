@@ -63,6 +63,7 @@ class TileProgram {
   // of its rows at `count` positions of one; `bytes` from one to the next, per input,
   // then per output.
   bool knows_loops() const;
+  std::int64_t rows() const;  // of such a program: all axes but those of a row, merged
   struct Rows {
     std::int64_t first, last;
     int trace = -1;  // only this one, of those that do not touch each other

@@ -253,6 +253,38 @@ TEST_CASE("traces that threads divide among themselves have the bits of one by o
   }
 }
 
+TEST_CASE("rows of several kept axes are all moved") {
+  // As two_traces with one sample after the other, but rows are two axes of the loop.
+  for (const std::int64_t first : {1, 3, 40}) {
+    CAPTURE(first);
+    constexpr std::int64_t kSamples = 3, kSecond = 9, kWide = 70;
+    const std::int64_t rows = first * kSecond, size = rows * kWide;
+    const FusedSumSpec flat = two_traces(kSamples, rows, kWide);
+    FusedSumSpec spec = flat;
+    spec.chain.loop = {kSamples, first, kSecond, kWide};
+    const auto split = [&](Ints& s) { s.insert(s.begin() + 1, s[1] * kSecond); };
+    for (TileInput& i : spec.chain.inputs) split(i.strides);
+    for (TileOutput& o : spec.chain.outputs) split(o.strides);
+    std::vector<std::vector<float>> given;
+    for (std::size_t i = 0; i < 10; ++i)
+      given.push_back(drawn<float>(static_cast<std::size_t>(kSamples * size), i));
+    const auto run = [&](const FusedSumSpec& s, int threads) {
+      std::vector<std::vector<float>> all = given;
+      all.resize(12, std::vector<float>(static_cast<std::size_t>(size), -1.0F));
+      std::vector<const void*> in;
+      for (std::size_t i = 0; i < 10; ++i) in.push_back(all[i].data());
+      ThreadPool pool(threads);
+      FusedSum(s).run(in,
+                      std::vector<void*>{all[0].data(), all[6].data(), all[10].data(),
+                                         all[11].data()},
+                      pool);
+      return all;
+    };
+    const auto want = run(flat, 1);
+    for (const int threads : {1, 2}) CHECK((run(spec, threads) == want));
+  }
+}
+
 TEST_CASE("traces of a step are apart unless one reads what another one writes") {
   TileSpec spec = two_joined_traces(DType::f32);
   CHECK(compile_tile(spec).by_rows);
