@@ -386,14 +386,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace braintrace {
-
 HWY_EXPORT(find_trace_kernel);
 HWY_EXPORT(find_rows_kernel);
 
 TraceKernel trace_kernel(const TraceKind& kind) {
   return HWY_DYNAMIC_DISPATCH(find_trace_kernel)(kind);
 }
-
 TraceRowsKernel trace_rows_kernel(const TraceKind& kind) {
   return HWY_DYNAMIC_DISPATCH(find_rows_kernel)(kind);
 }
