@@ -4,6 +4,8 @@
 
     python3 bench/compare.py            # a few minutes
     python3 bench/compare.py --full     # all rows of the table, more rounds
+    python3 bench/compare.py --case lstm:d_rtrl:128:16:100:50 --case alif:eprop:200:8:50:1:online
+                                        # rows of your own
 
 The original is installed into its own environment (build/compare-env) on the first run. Before
 anything is timed, gradients are compared: ours in compat mode with the original's, and our default
@@ -18,12 +20,12 @@ import platform
 import subprocess
 import sys
 import time
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import calls
 import rivals
+from original import RULES, Original
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / "build" / "compare-env"
@@ -40,16 +42,43 @@ class Case:
     window: int
     full: bool = False  # only with --full
     mode: str = "window"
+    layers: int = 1
+
+    @property
+    def spiking(self):
+        return self.model in ("lif", "alif")
 
     @property
     def n_in(self):
-        return 100 if self.model == "lif" else 10
+        return 100 if self.spiking else 10
 
     @property
     def text(self):
         kind = self.mode if self.mode != "window" else (
             "one window" if self.window >= self.steps else f"carried, {self.window}")
-        return f"{self.model} {self.algorithm} N={self.n} B={self.batch}, {kind}"
+        layers = f" {self.layers} layers" if self.layers > 1 else ""
+        return f"{self.model} {self.algorithm} N={self.n} B={self.batch}{layers}, {kind}"
+
+
+def case_of(text):
+    """MODEL:RULE:N:BATCH:STEPS:WINDOW[:MODE[:LAYERS]] as a case."""
+    words = text.split(":")
+    models = ("gru", "rnn", "lstm", "lif", "alif", "conv")
+    if not 6 <= len(words) <= 8:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' has {len(words)} parts; MODEL:RULE:N:BATCH:STEPS:WINDOW[:MODE[:LAYERS]]")
+    if words[0] not in models or words[1] not in RULES:
+        raise argparse.ArgumentTypeError(
+            f"'{text}': the model must be one of {', '.join(models)}, the rule one of "
+            f"{', '.join(RULES)}")
+    mode = words[6] if len(words) > 6 else "window"
+    if mode not in ("window", "online"):
+        raise argparse.ArgumentTypeError(f"'{text}': the mode must be window or online")
+    try:
+        n, batch, steps, window, layers = map(int, [*words[2:6], *(words[7:] or ["1"])])
+    except ValueError as e:
+        raise argparse.ArgumentTypeError(f"'{text}': sizes are whole numbers") from e
+    return Case(words[0], n, batch, words[1], steps, window, mode=mode, layers=layers)
 
 
 CASES = [
@@ -103,77 +132,6 @@ def enter_environment(packages):
     os.execv(python, [str(python), __file__, *sys.argv[1:]])
 
 
-class Original:
-    """The reference's side: models, weights, timed runs."""
-
-    def __init__(self):
-        warnings.filterwarnings("ignore")
-        import brainstate
-        import braintools
-        import braintrace
-        import brainunit as u
-        import jax
-        import jax.numpy as jnp
-        self.bs, self.tools, self.bt, self.u = brainstate, braintools, braintrace, u
-        self.jax, self.jnp = jax, jnp
-        brainstate.environ.set(dt=1.0 * u.ms)
-
-    def model(self, case):
-        bs, bt, u, init, jnp = self.bs, self.bt, self.u, self.tools.init, self.jnp
-
-        class Gru(bs.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.rnn = bt.nn.GRUCell(case.n_in, case.n)
-                self.out = bt.nn.Linear(case.n, 10)
-
-            def update(self, x):
-                return self.out(self.rnn(x))
-
-        class Lif(bs.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.neu = bt.nn.LIF(case.n, tau=20 * u.ms, V_th=1 * u.mV)
-                self.lin = bt.nn.Linear(case.n_in + case.n, case.n,
-                                        w_init=init.KaimingNormal(scale=2.0, unit=u.mA),
-                                        b_init=init.ZeroInit(unit=u.mA))
-                self.syn = bt.nn.Expon(case.n, tau=10 * u.ms,
-                                       g_initializer=init.ZeroInit(unit=u.mA))
-                self.out = bt.nn.LeakyRateReadout(case.n, 10, tau=10 * u.ms)
-
-            def update(self, x):
-                z = jnp.concatenate([x, self.neu.get_spike()], -1)
-                return self.out(self.neu(self.syn(self.lin(z))))
-
-        return Lif() if case.model == "lif" else Gru()
-
-    def learner(self, model, case):
-        algorithm = {"d_rtrl": self.bt.D_RTRL, "pp_prop": self.bt.pp_prop}[case.algorithm]
-        options = {"decay_or_rank": 0.9} if case.algorithm == "pp_prop" else {}
-        xs, _ = rivals.inputs(case)
-        return self.bt.compile(model, algorithm, self.jnp.asarray(xs[0]),
-                               batch_size=case.batch, **options)
-
-    def gradient(self, learner, xs, ys):
-        return learner.etrace_grad(
-            xs, ys, step_fn=lambda x, y: self.jnp.mean((learner(x) - y) ** 2), reduction="sum")
-
-    def timer(self, case):
-        """A function that runs the sequence once: seconds and CPU seconds per step."""
-        learner = self.learner(self.model(case), case)
-        xs, ys = map(self.jnp.asarray, rivals.inputs(case))
-        run = self.bs.transform.jit(lambda a, b: self.gradient(learner, a, b))
-        self.jax.block_until_ready(run(xs, ys))
-
-        def once():
-            start, cpu = time.perf_counter(), time.process_time()
-            self.jax.block_until_ready(run(xs, ys))
-            return ((time.perf_counter() - start) / case.steps,
-                    (time.process_time() - cpu) / case.steps)
-
-        return once
-
-
 class Ours:
     def __init__(self, program, threads):
         self.program, self.threads = program, threads
@@ -182,7 +140,7 @@ class Ours:
         command = [self.program, "bench", "--model", case.model, "--n-in", case.n_in, "--n-rec",
                    case.n, "--n-out", 10, "--batch", case.batch, "--steps", case.steps,
                    "--algorithm", case.algorithm, "--mode", case.mode, "--window", case.window,
-                   "--threads", self.threads, "--repeat", repeat, "--json", *more]
+                   "--layers", case.layers, "--threads", self.threads, "--repeat", repeat, "--json", *more]
         out = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
         return json.loads(out.stdout.strip().splitlines()[-1])
 
@@ -256,10 +214,9 @@ def runs_in_a_round(case, ours):
 
 
 def compare(case, original, ours, sides, rounds):
-    bptt = {side.name: side.timer(case) for side in sides}
+    bptt = {side.name: side.timer(case) for side in sides if side.knows(case)}
     best_bptt = dict.fromkeys(bptt, float("inf"))
-    theirs = original.timer(case) if case.mode == "window" else original.timer(
-        Case(**{**case.__dict__, "mode": "window"}))
+    theirs = original.timer(case)
     reference, cpu, mine = [], [], []
     repeat = runs_in_a_round(case, ours)
     for _ in range(rounds):
@@ -281,6 +238,10 @@ def compare(case, original, ours, sides, rounds):
             "bptt_us": {name: seconds * 1e6 for name, seconds in best_bptt.items()}}
 
 
+def bptt_text(row, side):
+    return f"{row['bptt_us'][side.name]:.1f}" if side.name in row["bptt_us"] else "-"
+
+
 def header(sides):
     names = ["workload (us per step; ours: default mode)", "original", "ours", "ratio", "medians",
              "CPU time of all threads", "ratio", "our products alone",
@@ -297,6 +258,9 @@ def main():
     parser.add_argument("--only", default="", help="rows whose name contains this; calls: only those from outside")
     parser.add_argument("--program", default=ROOT / "build/release/bin/braintrace")
     parser.add_argument("--package", default=ROOT / "build/release/python")
+    parser.add_argument("--case", type=case_of, action="append", metavar="MODEL:RULE:N:...",
+                        help="only this row (repeatable): MODEL:RULE:N:BATCH:STEPS:WINDOW"
+                        "[:MODE[:LAYERS]]")
     args = parser.parse_args()
     enter_environment(["torch"] if args.torch else [])
     print(f"{machine()}, {args.threads} threads of ours", flush=True)
@@ -309,16 +273,16 @@ def main():
     ours = Ours(args.program, args.threads)
     sides = rivals.installed()
     print(header(sides), flush=True)
-    for case in CASES:
-        if (case.full and not args.full) or args.only not in case.text:
+    for case in args.case or CASES:
+        if not args.case and ((case.full and not args.full) or args.only not in case.text):
             continue
         r = compare(case, original, ours, sides, args.rounds or (5 if args.full else 3))
         print(f"| {r['case']} | {r['original_us']:.1f} | {r['ours_us']:.1f} | "
               f"{r['original_us'] / r['ours_us']:.1f}x | {r['original_median_us']:.1f} / "
               f"{r['ours_median_us']:.1f} | {r['original_cpu_us']:.1f} / {r['cpu_us']:.1f} | "
               f"{r['original_cpu_us'] / r['cpu_us']:.1f}x | {r['products_us']:.1f} |"
-              + "".join(f" {r['bptt_us'][side.name]:.1f} |" for side in sides), flush=True)
-    if args.only not in "calls":
+              + "".join(f" {bptt_text(r, side)} |" for side in sides), flush=True)
+    if args.case or args.only not in "calls":
         return
     print("\n| from outside | original | ours | ratio |\n|---|---|---|---|", flush=True)
     for text, original_time, our_time in calls.compare(args.program, args.rounds or 3):

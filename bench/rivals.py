@@ -26,11 +26,12 @@ def weights(case, seed=2):
 
 
 def inputs(case, seed=1):
-    """xs and ys of every side: 10 % spikes for lif."""
+    """xs and ys of every side: 10 % spikes where neurons spike."""
     import numpy as np
     rng = np.random.default_rng(seed)
-    shape = (case.steps, case.batch, case.n_in)
-    xs = rng.random(shape) < 0.1 if case.model == "lif" else rng.standard_normal(shape)
+    one = (case.n_in, case.n_in, 1) if case.model == "conv" else (case.n_in,)
+    shape = (case.steps, case.batch, *one)
+    xs = rng.random(shape) < 0.1 if case.spiking else rng.standard_normal(shape)
     ys = rng.standard_normal((case.steps, case.batch, 10))
     return xs.astype("float32"), ys.astype("float32")
 
@@ -69,7 +70,12 @@ def timed(run, steps):
     return once
 
 
-class JaxBptt:
+class Rival:
+    def knows(self, case):
+        return case.model in ("gru", "lif") and case.layers == 1
+
+
+class JaxBptt(Rival):
     name, package = "JAX BPTT", "jax"
 
     def timer(self, case):
@@ -108,7 +114,7 @@ class JaxBptt:
         return timed(lambda: jax.block_until_ready(gradient(w, xs, ys)), case.steps)
 
 
-class TorchBptt:
+class TorchBptt(Rival):
     name, package = "PyTorch BPTT", "torch"
 
     def timer(self, case):
