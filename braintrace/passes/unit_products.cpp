@@ -21,18 +21,28 @@ struct Diagonal {
   std::int64_t other(std::int64_t axis) const { return axis == first ? second : first; }
 };
 
+// Whether a is 1 where its indices along both axes are the same, and 0 elsewhere.
+bool are_units_along(const Array& a, const Diagonal& d) {
+  const Ints strides = row_major_strides(a.shape());
+  const auto index = [&](std::int64_t i, std::int64_t axis) {
+    const auto k = static_cast<std::size_t>(axis);
+    return i / strides[k] % a.shape()[k];
+  };
+  for (std::int64_t i = 0; i < a.size(); ++i)
+    if (a.at(i) != (index(i, d.first) == index(i, d.second) ? 1.0 : 0.0)) return false;
+  return true;
+}
+
 std::optional<Diagonal> unit_axes(const Array& a) {
-  const Shape& shape = a.shape();
-  Ints long_axes;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis)
-    if (shape[axis] != 1) long_axes.push_back(static_cast<std::int64_t>(axis));
-  if (!is_float(a.dtype()) || long_axes.size() != 2) return std::nullopt;
-  const Diagonal d{long_axes[0], long_axes[1]};
-  const std::int64_t n = shape[static_cast<std::size_t>(d.first)];
-  if (n == 0 || shape[static_cast<std::size_t>(d.second)] != n) return std::nullopt;
-  for (std::int64_t i = 0; i < n * n; ++i)
-    if (a.at(i) != (i % (n + 1) == 0 ? 1.0 : 0.0)) return std::nullopt;
-  return d;
+  if (!is_float(a.dtype()) || a.size() < 2) return std::nullopt;
+  for (std::int64_t first = 0; first < a.rank(); ++first)
+    for (std::int64_t second = first + 1; second < a.rank(); ++second) {
+      const std::int64_t n = a.shape()[static_cast<std::size_t>(first)];
+      if (n > 1 && a.shape()[static_cast<std::size_t>(second)] == n &&
+          are_units_along(a, {first, second}))
+        return Diagonal{first, second};
+    }
+  return std::nullopt;
 }
 
 class Diagonals {
@@ -58,6 +68,7 @@ class Diagonals {
     if (const auto axes = view_axes(lowered_, n)) return shown(n, *axes, axis, env);
     const Lowering& l = lowered_.lowering(n);
     const auto x = factor(n.inputs[0], *of(v), axis, env);
+    if (is_micro(l, MicroOp::select)) return chosen(n, v, axis, *x, env);
     if (is_micro(l, MicroOp::neg)) return -x.value_or(one_for(v));
     const auto y = factor(n.inputs[1], *of(v), axis, env);
     if (is_micro(l, MicroOp::div)) return x.value_or(one_for(v)) / *y;
@@ -104,7 +115,23 @@ class Diagonals {
     if (is_micro(l, MicroOp::mul))
       return d && goes_with(n.inputs[1], *d) ? d : swapped(n);
     if (is_micro(l, MicroOp::div) && d && repeats_along_one(n.inputs[1], *d)) return d;
+    if (is_micro(l, MicroOp::select)) return of_choice(n);
     return std::nullopt;
+  }
+  // Of two choices one, where the other is zero.
+  std::optional<Diagonal> of_choice(const Node& n) const {
+    const bool first = is_zero(n.inputs[2]);
+    if (!first && !is_zero(n.inputs[1])) return std::nullopt;
+    const auto& d = of(n.inputs[first ? 1 : 2]);
+    return d && repeats_along_one(n.inputs[0], *d) ? d : std::nullopt;
+  }
+  bool is_zero(ValueId v) const {
+    const Node* n = lowered_.producer(v);
+    while (n && !literal(*n) && view_axes(lowered_, *n))
+      n = lowered_.producer(n->inputs[0]);
+    const Array* a = n ? literal(*n) : nullptr;
+    if (!a || a->size() == 0) return false;
+    return a->size() == 1 ? a->at(0) == 0 : splat_of(*n) && a->at(0) == 0;
   }
   bool goes_with(ValueId v, const Diagonal& d) const {
     return of(v) == d || repeats_along_one(v, d);
@@ -128,6 +155,14 @@ class Diagonals {
     std::swap(order[static_cast<std::size_t>(d.first)],
               order[static_cast<std::size_t>(d.second)]);
     return transpose(kept, order);
+  }
+
+  // The diagonal of a choice between units and zero by `condition`.
+  Value chosen(const Node& n, ValueId v, std::int64_t axis, const Value& condition,
+               std::span<const Value> env) const {
+    const bool first = is_zero(n.inputs[2]);
+    const Value x = along(n.inputs[first ? 1 : 2], axis, env).value_or(one_for(v));
+    return first ? select(condition, x, 0) : select(condition, 0, x);
   }
 
   // The diagonal of what a view shows, its axes where the view has them.

@@ -4,8 +4,8 @@
 // once, so its first products have an operand that is zero off a diagonal:
 //   sum over h of u[l,h] v[h] w[h,k], u the unit vectors  ->  v[l] w[l,k]
 // A value is diagonal when it is a constant of unit vectors, shown under other axes,
-// negated, multiplied by anything that repeats along one of the two axes or divided by
-// it.
+// negated, multiplied by anything that repeats along one of the two axes, divided by it
+// or, by a condition that does, chosen instead of zero.
 //   Needs: a verified graph that will only be run.
 //   Keeps: inputs, outputs, values; what is not finite no longer spreads over the zeros.
 //   Skips: products with a bias, units of several axes.

@@ -58,6 +58,30 @@ TEST_CASE("what multiplies unit vectors along either axis stays on the diagonal"
         }) == 0);
 }
 
+TEST_CASE("unit vectors chosen instead of zero stay on the diagonal") {
+  CHECK(left({steps, numbers, matrix}, [](const Values& in) {
+          const Value u = expand_dims(units(), 0);  // [1,4,4]
+          return Values{dot(select(in[0] > 0, u * in[1], 0), in[2]),
+                        dot(select(in[1] > 0, 0, u), in[2])};
+        }) == 0);
+}
+
+TEST_CASE("a condition that differs along both axes, or another choice than zero, sums") {
+  CHECK(left({{DType::f64, {4, 4}}, matrix, vector}, [](const Values& in) {
+          return Values{dot(select(in[0] > 0, units(), 0), in[1]),
+                        dot(select(in[2] > 0, units(), 2.0), in[1])};
+        }) == 2);
+}
+
+TEST_CASE("unit vectors are known where they repeat along other axes") {
+  CHECK(left({matrix}, [](const Values& in) {
+          Array u = zeros({4, 3, 4}, DType::f64);
+          for (std::int64_t i = 0; i < u.size(); ++i)
+            u.mutable_data<double>()[i] = i / 12 == i % 4 ? 1 : 0;
+          return Values{dot(Value(u), in[0])};
+        }) == 0);
+}
+
 TEST_CASE("unit vectors are known under other axes") {
   CHECK(left({{DType::f64, {2, 4, 3}}, vector}, [](const Values& in) {
           const Value u = transpose(reshape(units() * in[1], {4, 1, 1, 4}), {3, 2, 0, 1});

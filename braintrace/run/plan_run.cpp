@@ -18,7 +18,7 @@ std::byte*& slot(Frame& f, int buffer) {
   return f.base[static_cast<std::size_t>(buffer)];
 }
 
-void run(CopyStep& s, Frame& f) { s.copy.run(f.at(s.from), f.at(s.to)); }
+void run(CopyStep& s, Frame& f) { s.copy.run(f.at(s.from), f.at(s.to), *f.pool); }
 
 void run(FillStep& s, Frame& f) {
   std::byte* to = f.at(s.to);

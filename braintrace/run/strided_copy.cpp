@@ -4,10 +4,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "braintrace/base/divide.h"
 #include "braintrace/run/row_kernels.h"
+#include "braintrace/run/thread_pool.h"
 
 namespace braintrace {
 namespace {
+
+constexpr std::int64_t kLineBytes = 64;  // of the caches
+// Lines turned at once where their targets lie far apart: as many as a set of the nearest
+// cache holds, which they may all fall on.
+constexpr std::int64_t kStrip = 8;
 
 template <class T>
 void copy_row(const std::byte* from, std::byte* to, std::int64_t n,
@@ -50,15 +57,32 @@ StridedCopy::StridedCopy(std::size_t element_bytes, const Shape& shape,
   const auto together =
       std::min_element(outer_.begin(), outer_.end(),
                        [](const Axis& x, const Axis& y) { return x.from < y.from; });
-  turns_ = together->from == b && inner_.to == b;
+  turns_ = together->from == b && inner_.to == b && bytes_ >= 4;
   std::rotate(together, together + 1, outer_.end());
+  if (!turns_ || outer_.size() < 2) return;
+  const auto neighbours = std::min_element(
+      outer_.begin(), outer_.end() - 1,
+      [](const Axis& x, const Axis& y) { return x.to < y.to; });
+  strips_ = neighbours->to < kLineBytes && outer_.back().to >= kLineBytes;
+  if (strips_) std::rotate(neighbours, neighbours + 1, outer_.end() - 1);
 }
 
 // Rows of the source become columns.
-void StridedCopy::turn(const std::byte* from, std::byte* to) const {
+void StridedCopy::turn(const std::byte* from, std::byte* to, std::int64_t lines) const {
   const auto b = static_cast<std::int64_t>(bytes_);
+  turn_matrix(bytes_, {lines, inner_.size, inner_.from / b, outer_.back().to / b}, from,
+              to);
+}
+
+// A few lines of all neighbours, then the next few: what shares a line of the target is
+// written one after the other.
+void StridedCopy::turn_strips(const std::byte* from, std::byte* to,
+                              const Axis& neighbours) const {
   const Axis& lines = outer_.back();
-  turn_matrix(bytes_, {lines.size, inner_.size, inner_.from / b, lines.to / b}, from, to);
+  for (std::int64_t line = 0; line < lines.size; line += kStrip)
+    for (std::int64_t i = 0; i < neighbours.size; ++i)
+      turn(from + i * neighbours.from + line * lines.from,
+           to + i * neighbours.to + line * lines.to, std::min(kStrip, lines.size - line));
 }
 
 void StridedCopy::row(const std::byte* from, std::byte* to) const {
@@ -79,15 +103,31 @@ void StridedCopy::row(const std::byte* from, std::byte* to) const {
 
 void StridedCopy::rows(const std::byte* from, std::byte* to, std::size_t axis) const {
   if (axis == outer_.size()) return row(from, to);
-  if (turns_ && axis + 1 == outer_.size() && bytes_ >= 4) return turn(from, to);
   const Axis& a = outer_[axis];
+  if (turns_ && axis + 1 == outer_.size()) return turn(from, to, a.size);
+  if (strips_ && axis + 2 == outer_.size()) return turn_strips(from, to, a);
   for (std::int64_t i = 0; i < a.size; ++i)
     rows(from + i * a.from, to + i * a.to, axis + 1);
 }
 
-void StridedCopy::run(const void* from, void* to) const {
+void StridedCopy::run(const void* from, void* to, ThreadPool& pool) const {
   if (empty_) return;
-  rows(static_cast<const std::byte*>(from), static_cast<std::byte*>(to), 0);
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  constexpr std::int64_t kParts = 16;
+  constexpr double kNsPerElement = 0.2;
+  double elements = static_cast<double>(inner_.size);
+  for (const Axis& a : outer_) elements *= static_cast<double>(a.size);
+  // The last axes are those that run in blocks.
+  const std::size_t in_blocks = strips_ ? 2 : turns_ ? 1 : 0;
+  if (outer_.size() <= in_blocks || elements * kNsPerElement < kSharedWork)
+    return rows(source, target, 0);
+  const Axis& a = outer_[0];
+  const std::int64_t part = divided_up(a.size, kParts);
+  pool.for_tiles(divided_up(a.size, part), [&](std::int64_t p, int) {
+    for (std::int64_t i = p * part; i < std::min(a.size, (p + 1) * part); ++i)
+      rows(source + i * a.from, target + i * a.to, 1);
+  });
 }
 
 }  // namespace braintrace
