@@ -276,11 +276,12 @@ class Bench {
         first);
     compile_s_ += seconds_since(start);
     Optimizer optimizer(SGD{.lr = 1e-4});
-    optimizer.attach(*model_, learner_->threads());
     return time_steps(
         [&](const std::vector<Array>& args) {
-          const StepGradient g = learner_->step_grad(args, handle);
-          if (request_.mode == "online") optimizer.update(*g.gradients);
+          if (request_.mode == "online")
+            learner_->step_update(args, handle, optimizer);
+          else
+            learner_->step_grad(args, handle);
         },
         {xs_, ys_}, [&]() -> const Graph& { return handle.graph(); });
   }

@@ -6,9 +6,11 @@
 
 namespace braintrace {
 
-std::size_t StepProgram::first_signal() const {
-  return graph.inputs().size() - num_signals;
+std::size_t StepProgram::first_moment() const {
+  return graph.inputs().size() - (num_moments ? *num_moments + 2 : 0);
 }
+
+std::size_t StepProgram::first_signal() const { return first_moment() - num_signals; }
 
 std::size_t StepProgram::first_trace_out() const {
   std::size_t exits = 0;
@@ -25,6 +27,9 @@ std::string input_name(const StepProgram& p, std::size_t input) {
   const std::size_t rest = input - p.first_trace() - p.num_traces;
   if (rest < 2) return "counter";
   if (rest < 2 + p.inputs.size()) return p.inputs[rest - 2].name;
+  if (input >= p.first_moment())
+    return input - p.first_moment() < *p.num_moments ? "moment of the optimiser"
+                                                      : "number of the optimiser";
   if (input >= p.first_signal())
     return fmt::format("signal {} at exit", input - p.first_signal());
   return "weight of the loss";

@@ -11,6 +11,9 @@ namespace braintrace {
 //           weight of the loss | signals at exit]   (the last two under gradient only)
 // Outputs: [loss, when there is one | results | exits | traces | gradients |
 //           signals at entry]
+// With an optimiser inside (train/update_program.h) parameters are among the exits, there
+// are no gradients, and behind all inputs come [moments | learning rate | count], behind
+// all outputs [moments].
 struct StepProgram {
   Graph graph;
   std::size_t num_args = 0;
@@ -22,14 +25,19 @@ struct StepProgram {
   std::vector<RuleInput> inputs;
   std::vector<std::string> gradients;  // slash paths, one per parameter leaf asked for
   std::size_t num_signals = 0;         // float states the program writes, when asked for
-  std::int64_t steps = 1;              // trace steps of one run
-  std::int64_t calls = 1;              // what one run adds to the running index
+  std::optional<std::size_t> num_moments = {};  // present: an optimiser is inside
+  std::int64_t steps = 1;                       // trace steps of one run
+  std::int64_t calls = 1;  // what one run adds to the running index
 
   std::size_t first_leaf() const { return num_args; }
   std::size_t first_trace() const { return num_args + leaves.size(); }
   std::size_t first_signal() const;  // input
+  std::size_t first_moment() const;  // input
   std::size_t first_trace_out() const;
   std::size_t first_gradient() const { return first_trace_out() + num_traces_out; }
+  std::size_t first_moment_out() const {
+    return first_gradient() + gradients.size() + num_signals;
+  }
 };
 
 // "argument 0", "state rnn/h", "trace bwg/0/0/weight": for messages.

@@ -11,6 +11,7 @@
 #include "braintrace/passes/narrow_uniform.h"
 #include "braintrace/passes/outer_products.h"
 #include "braintrace/passes/reuse_loop_values.h"
+#include "braintrace/passes/scale_factors.h"
 #include "braintrace/passes/slice_products.h"
 #include "braintrace/passes/split_scan.h"
 #include "braintrace/passes/split_states.h"
@@ -33,6 +34,7 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
       "narrow_uniform", [](const Graph& x) { return narrow_uniform(x); }, h);
   h = run("slice_products", slice_products, h);
   h = run("unit_products", unit_products, h);
+  h = run("scale_factors", scale_factors, h);
   h = run("dce", dce, h);
   h = run(
       "hoist_accumulators", [](const Graph& x) { return hoist_accumulators(x); }, h);

@@ -10,7 +10,7 @@
 namespace braintrace::plan {
 
 // Nodes by index, in order. More than one: an element-by-element chain over one shape, or
-// two products and their addition.
+// products and their additions, perhaps to an input.
 struct Group {
   std::vector<std::size_t> nodes;
   bool fused = false;

@@ -220,14 +220,26 @@ GemmOperand Planner::gemm_operand(Scope& s, const View& v, const Ints& batch,
   return {matrices, {n, 1, m * n}};
 }
 
-// Each product on top of the one before it, where their addition wants its result.
+// Each product on top of the one before it, the first perhaps on an input, where their
+// addition wants its result.
 void Planner::plan_products(Scope& s, const Group& group) {
   const View sum = place_packed(s, s.g.nodes()[group.nodes.back()].outputs[0]);
-  for (std::size_t i = 0; i + 1 < group.nodes.size(); ++i) {
-    const std::size_t index = group.nodes[i];
+  const auto product = [&](std::size_t index) {
+    return std::get_if<lowering::Gemm>(&s.lowered[index]);
+  };
+  double beta = 0;
+  for (std::size_t index : group.nodes)
+    for (ValueId v : s.g.nodes()[index].inputs) {
+      if (s.producer[v.index] || product(index)) continue;
+      emit_copy(s, view(s, v), sum, tick());
+      beta = 1;
+    }
+  for (std::size_t index : group.nodes) {
+    if (!product(index)) continue;
     const Node& n = s.g.nodes()[index];
     s.homes[n.outputs[0].index] = sum;
-    plan_gemm(s, n, std::get<lowering::Gemm>(s.lowered[index]), i == 0 ? 0 : 1);
+    plan_gemm(s, n, *product(index), beta);
+    beta = 1;
   }
 }
 

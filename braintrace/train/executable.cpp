@@ -11,8 +11,8 @@
 namespace braintrace {
 namespace {
 
-// Traces are the big arrays: they move in place, unless a run can still fail half way
-// (an index out of its range).
+// Traces and parameters are the big arrays: they move in place, unless a run can still
+// fail half way (an index out of its range).
 PlanOptions plan_options(const StepProgram& p) {
   PlanOptions o;
   const std::vector<Type> types = p.graph.input_types();
@@ -20,6 +20,11 @@ PlanOptions plan_options(const StepProgram& p) {
     if (!is_float(types[i].dtype)) return o;
   for (std::size_t i = 0; i < std::min(p.num_traces, p.num_traces_out); ++i)
     o.in_place.emplace_back(p.first_trace() + i, p.first_trace_out() + i);
+  for (std::size_t k = 0; k < p.leaves.size(); ++k)
+    if (p.leaves[k].parameter && p.leaves[k].exit)
+      o.in_place.emplace_back(p.first_leaf() + k, *p.leaves[k].exit);
+  for (std::size_t i = 0; i < p.num_moments.value_or(0); ++i)
+    o.in_place.emplace_back(p.first_moment() + i, p.first_moment_out() + i);
   return o;
 }
 
@@ -115,7 +120,8 @@ void Executable::lend() {
 }
 
 std::span<Array> Executable::entry_signals() {
-  return std::span(outputs).last(program_.num_signals);
+  return std::span(outputs).subspan(
+      program_.first_moment_out() - program_.num_signals, program_.num_signals);
 }
 
 StateDict& Executable::gradients() {

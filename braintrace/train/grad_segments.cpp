@@ -67,7 +67,8 @@ GradDriver::States GradDriver::run_back(std::vector<Segment> segments,
       signals.push_back(zeros(type.shape, type.dtype));
     }
     set_weights(t, steps);
-    learner_.call(*program_, learner_.cast(now.args), weights_, caller_, signals);
+    learner_.call(*program_, learner_.cast(now.args), weights_, caller_,
+                  {.signals = signals});
     note_results(t, steps);
     aux.push_back(std::exchange(aux_, {}));
     if (end.empty()) end = states_of(p);

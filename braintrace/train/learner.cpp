@@ -97,24 +97,6 @@ LossHandle Learner::trace_loss(const TracedFn& loss, const std::vector<Array>& e
   return LossHandle(impl_->gradient_program(types, loss, {}, 0, "trace_loss"), use_);
 }
 
-StepGradient Learner::step_grad(const std::vector<Array>& args, LossHandle& loss,
-                                double weight) {
-  const auto mine = claim("step_grad");
-  BT_REQUIRE(loss.owner_ == use_,
-             "step_grad: the loss was traced by another learner; call trace_loss of this "
-             "one");
-  Executable& e = *loss.executable_;
-  BT_REQUIRE_KIND(impl_->known.contains(&e), ErrorKind::runtime,
-                  "step_grad: the learner has changed (batch size, feedback, predictor, "
-                  "kind of modulator) since the loss was traced; call trace_loss again");
-  StepGradient out;
-  impl_->call(e, impl_->cast(args), {&weight, 1}, "step_grad");
-  out.results = e.results();
-  out.loss = e.loss();
-  out.gradients = &e.gradients();
-  return out;
-}
-
 void Learner::init_etrace_state() {
   const auto mine = claim("init_etrace_state");
   impl_->clear_traces();

@@ -60,10 +60,11 @@ class LossHandle {
 struct StepGradient {
   double loss = 0;                       // not weighted
   std::span<const Array> results;        // what the function returned besides the loss
-  const StateDict* gradients = nullptr;  // by slash path; both valid until the next call
+  const StateDict* gradients = nullptr;  // by slash path; all valid until the next call
 };
 
 class PreparedGrad;
+class Optimizer;
 
 // One thread at a time: another one that calls meanwhile gets a UserError of kind
 // runtime.
@@ -98,6 +99,12 @@ class Learner {
   LossHandle trace_loss(const TracedFn& loss, const std::vector<Array>& examples);
   StepGradient step_grad(const std::vector<Array>& args, LossHandle& loss,
                          double weight = 1);
+  // One step that moves the parameters by its gradient, at once: what
+  // optimizer.update(*step_grad(args, loss).gradients) does, but gradients are stored
+  // nowhere (none in the result). Parameters without a gradient stay. An optimiser that
+  // clips, or a learner that checks gradients for being finite, takes both steps.
+  StepGradient step_update(const std::vector<Array>& args, LossHandle& loss,
+                           Optimizer& optimizer, double weight = 1);
   // Modulatory rules need no loss: the modulator alone is the signal. `results` are the
   // outputs of the model; parameters without a trace have gradient zero.
   StepGradient modulated_grad(const std::vector<Array>& args, const Array& modulator);

@@ -136,7 +136,7 @@ void Learner::Impl::rebatch(std::int64_t batch_size) {
 
 void Learner::Impl::forget_programs() {
   programs.clear(), known.clear();
-  step_plans.clear(), modulated_plans.clear();
+  step_plans.clear(), modulated_plans.clear(), update_plans.clear();
   ++epoch;
   last = nullptr;
 }
@@ -330,7 +330,7 @@ void set_numbers(Array& a, const Type& t, std::span<const double> values) {
 
 void Learner::Impl::bind(Executable& e, std::span<const Array> args,
                          std::span<const double> loss_weights, std::string_view caller,
-                         std::span<const Array> signals) {
+                         const Extras& extras) {
   const StepProgram& p = e.program();
   BT_REQUIRE(args.size() == p.num_args, fmt::format("{}: {} arguments expected, got {}",
                                                     caller, p.num_args, args.size()));
@@ -366,19 +366,24 @@ void Learner::Impl::bind(Executable& e, std::span<const Array> args,
   BT_INVARIANT(num_elements(p.graph.type(ids[at]).shape) ==
                static_cast<std::int64_t>(loss_weights.size()));
   number(loss_weights);
-  BT_INVARIANT(signals.size() == p.num_signals);
-  for (const Array& a : signals) e.inputs[at++] = &a;
+  BT_INVARIANT(extras.signals.size() == p.num_signals);
+  for (const Array& a : extras.signals) e.inputs[at++] = &a;
+  if (!p.num_moments) return;
+  BT_INVARIANT(extras.moments.size() == *p.num_moments);
+  for (const Array* a : extras.moments) e.inputs[at++] = a;
+  number({&extras.rate, 1});
+  number({&extras.count, 1});
 }
 
 void Learner::Impl::call(Executable& e, std::span<const Array> args,
                          std::span<const double> loss_weights, std::string_view caller,
-                         std::span<const Array> signals) {
+                         const Extras& extras) {
   BT_REQUIRE_KIND(!broken, ErrorKind::runtime,
                   fmt::format("{}: an earlier call failed half way and the traces are "
                               "lost; call reset_state() first",
                               caller));
   last = &e;
-  bind(e, args, loss_weights, caller, signals);
+  bind(e, args, loss_weights, caller, extras);
   e.check(caller);
   const bool in_place = e.program().num_traces > 0 && e.moves_traces_in_place() &&
                         !options.learning.check_finite;
@@ -390,7 +395,7 @@ void Learner::Impl::call(Executable& e, std::span<const Array> args,
   e.run();
   broken = false;
   if (options.learning.check_finite) require_finite(e, caller);
-  commit(e);
+  commit(e, extras);
 }
 
 void Learner::Impl::require_finite(Executable& e, std::string_view caller) const {

@@ -7,6 +7,7 @@
 
 #include "braintrace/train/gradient_passes.h"
 #include "braintrace/train/learner.h"
+#include "braintrace/train/optimizers.h"
 
 namespace braintrace {
 
@@ -50,6 +51,14 @@ struct Learner::Impl {
     std::shared_ptr<Executable> executable;
   };
   std::vector<ModulatedPlan> modulated_plans;  // of gradients without a loss
+  // Gradients with an optimiser inside.
+  struct UpdatePlan {
+    const Executable* gradient;
+    UpdateRule rule;
+    std::shared_ptr<Executable> executable;
+    std::vector<Array*> moments = {};  // of the call that runs
+  };
+  std::vector<UpdatePlan> update_plans;
   std::vector<Array> cast_args;                // of the call that runs
   LossTracer* tracer = nullptr;                // while a loss is traced
   bool tracing_window = false;
@@ -109,21 +118,34 @@ struct Learner::Impl {
                     const SpliceOptions& options, std::string_view caller);
   std::shared_ptr<Executable> cached(std::uint64_t key,
                                      const std::function<StepProgram()>& make);
+  // The program of a handle. UserError when it is another learner's or out of date.
+  Executable& of_handle(const LossHandle& loss, const LearnerUse* use,
+                        std::string_view caller) const;
+  UpdatePlan& update_plan(const Executable& gradient, const UpdateRule& rule);
+  // What some programs are given besides.
+  struct Extras {
+    std::span<const Array> signals = {};  // adjoints of the states at exit
+    std::span<Array* const> moments = {};
+    double rate = 0, count = 0;  // of the optimiser
+  };
   // Runs a program (loss_weights: one per step of a gradient program). States, traces and
   // counters move on only when it succeeded; its results and gradients stay in `e`.
-  // `signals`: adjoints of the states at exit, for a program that takes them.
   void call(Executable& e, std::span<const Array> args,
             std::span<const double> loss_weights, std::string_view caller,
-            std::span<const Array> signals = {});
+            const Extras& extras);
+  void call(Executable& e, std::span<const Array> args,
+            std::span<const double> loss_weights, std::string_view caller) {
+    call(e, args, loss_weights, caller, {});
+  }
 
  private:
   void check_relations() const;
   void bind(Executable& e, std::span<const Array> args,
             std::span<const double> loss_weights, std::string_view caller,
-            std::span<const Array> signals);
+            const Extras& extras);
   void make_room(std::size_t trace);
   void lend_room(Executable& e);
-  void commit(Executable& e);
+  void commit(Executable& e, const Extras& extras);
   void commit_traces(Executable& e);
   void require_finite(Executable& e, std::string_view caller) const;
 };

@@ -87,15 +87,25 @@ void Learner::Impl::lend_room(Executable& e) {
 }
 
 // New values in, old arrays back to the program: it writes into them next time.
-void Learner::Impl::commit(Executable& e) {
+void Learner::Impl::commit(Executable& e, const Extras& extras) {
   const StepProgram& p = e.program();
   for (std::size_t k = 0; k < p.leaves.size(); ++k) {
     const ProgramLeaf& leaf = p.leaves[k];
     if (!leaf.exit) continue;
+    Array& out = e.outputs[*leaf.exit];
+    if (out.raw() == leaf.state->stored(leaf.leaf).raw()) {
+      out = nothing;  // moved in place: it has one holder again
+      continue;
+    }
     Array& old = e.own[p.num_args + k];
     old = leaf.state->stored(leaf.leaf);
-    leaf.state->store(leaf.leaf, e.outputs[*leaf.exit]);
-    std::swap(e.outputs[*leaf.exit], old);
+    leaf.state->store(leaf.leaf, out);
+    std::swap(out, old);
+  }
+  for (std::size_t i = 0; i < extras.moments.size(); ++i) {
+    Array& out = e.outputs[p.first_moment_out() + i];
+    const bool in_place = out.raw() == extras.moments[i]->raw();
+    in_place ? void(out = nothing) : std::swap(out, *extras.moments[i]);
   }
   commit_traces(e);
   calls += p.calls;

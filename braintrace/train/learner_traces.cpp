@@ -56,6 +56,7 @@ void Learner::Impl::set_traces(const std::vector<Array>& of_rule) {
     packing = TracePacking::apart(*rule, lanes());
     for (const auto& [key, e] : programs)
       if (e) e->repack(packing);
+    for (const UpdatePlan& u : update_plans) u.executable->repack(packing);
     stored = packing.packed(of_rule);
   }
   traces.clear();

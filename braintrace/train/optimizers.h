@@ -27,6 +27,8 @@ struct SGD {
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;  // coupled
+
+  friend bool operator==(const SGD&, const SGD&) = default;
 };
 
 // m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;
@@ -38,6 +40,8 @@ struct Adam {
   double eps = 1e-8;
   double weight_decay = 0;  // coupled: added to g before the moments
   bool amsgrad = false;
+
+  friend bool operator==(const Adam&, const Adam&) = default;
 };
 
 // As Adam, with weight_decay w added to the step.
@@ -46,6 +50,8 @@ struct AdamW {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0.01;
+
+  friend bool operator==(const AdamW&, const AdamW&) = default;
 };
 
 // v <- alpha v + (1 - alpha) g^2;  step g / sqrt(v + eps); eps stands under the root.
@@ -57,6 +63,8 @@ struct RMSprop {
   double momentum = 0;
   bool centered = false;
   double weight_decay = 0;  // coupled
+
+  friend bool operator==(const RMSprop&, const RMSprop&) = default;
 };
 
 // step sign(b1 m + (1 - b1) g) + weight_decay w;  m <- b2 m + (1 - b2) g
@@ -64,6 +72,8 @@ struct Lion {
   double lr = 1e-4;
   double beta1 = 0.9, beta2 = 0.99;
   double weight_decay = 0;
+
+  friend bool operator==(const Lion&, const Lion&) = default;
 };
 
 using UpdateRule = std::variant<SGD, Adam, AdamW, RMSprop, Lion>;
@@ -104,6 +114,7 @@ class Optimizer {
   void load_state_dict(const StateDict& state);
 
  private:
+  friend class UpdateInStep;
   UpdateRule rule_;
   OptimizerOptions options_;
   std::int64_t num_updates_ = 0;

@@ -100,11 +100,12 @@ double TrainingRun::update_by_step(const TaskBatch& b) {
                                      row(b.targets, t).contiguous()};
     if (!handle_) handle_ = learner_.trace_loss(loss_, args);
     const double mask = b.mask[static_cast<std::size_t>(t)];
-    const StepGradient g = learner_.step_grad(args, *handle_, mask);
-    if (mask == 0) continue;
-    sum += mask * g.loss;
+    if (mask == 0) {
+      learner_.step_grad(args, *handle_, mask);
+      continue;
+    }
+    sum += mask * learner_.step_update(args, *handle_, optimizer_, mask).loss;
     scored += mask;
-    optimizer_.update(*g.gradients);
   }
   return sum / scored;
 }
