@@ -29,7 +29,7 @@ std::string input_name(const StepProgram& p, std::size_t input) {
   if (rest < 2 + p.inputs.size()) return p.inputs[rest - 2].name;
   if (input >= p.first_moment())
     return input - p.first_moment() < *p.num_moments ? "moment of the optimiser"
-                                                      : "number of the optimiser";
+                                                     : "number of the optimiser";
   if (input >= p.first_signal())
     return fmt::format("signal {} at exit", input - p.first_signal());
   return "weight of the loss";

@@ -27,7 +27,7 @@ struct StepProgram {
   std::size_t num_signals = 0;         // float states the program writes, when asked for
   std::optional<std::size_t> num_moments = {};  // present: an optimiser is inside
   std::int64_t steps = 1;                       // trace steps of one run
-  std::int64_t calls = 1;  // what one run adds to the running index
+  std::int64_t calls = 1;                       // what one run adds to the running index
 
   std::size_t first_leaf() const { return num_args; }
   std::size_t first_trace() const { return num_args + leaves.size(); }

@@ -20,7 +20,8 @@ class Scales {
     ValueId number, large;
   };
   std::optional<Scaled> find(const Node& n) const {
-    if (n.outputs.size() != 1 || !is_micro(lowered_.lowering(n), MicroOp::mul))
+    if (n.outputs.size() != 1 || !is_micro(lowered_.lowering(n), MicroOp::mul) ||
+        !is_float(g_.type(n.outputs[0]).dtype))
       return std::nullopt;
     const std::int64_t size = g_.type(n.outputs[0]).size();
     for (const std::size_t side : {0U, 1U}) {
@@ -69,10 +70,10 @@ class Scales {
   }
   bool multiplies(const Node& n) const {
     const Lowering& l = lowered_.lowering(n);
-    return n.inputs.size() == 2 && (is_micro(l, MicroOp::mul) ||
-                                    std::holds_alternative<lowering::Gemm>(l) ||
-                                    std::holds_alternative<lowering::Conv>(l) ||
-                                    std::holds_alternative<lowering::SparseOuter>(l));
+    return n.inputs.size() == 2 &&
+           (is_micro(l, MicroOp::mul) || std::holds_alternative<lowering::Gemm>(l) ||
+            std::holds_alternative<lowering::Conv>(l) ||
+            std::holds_alternative<lowering::SparseOuter>(l));
   }
   std::optional<std::size_t> factor(const Node& n, std::int64_t size) const {
     for (const bool small : {true, false})
@@ -93,7 +94,7 @@ class Scales {
     if (adds(*n)) return takes(n->inputs[0], size) && takes(n->inputs[1], size);
     if (multiplies(*n)) return factor(*n, size).has_value();
     return n->inputs.size() == 1 && has(n->op->traits, Trait::linear) &&
-           takes(n->inputs[0], size);
+           g_.type(n->inputs[0]).dtype == g_.type(v).dtype && takes(n->inputs[0], size);
   }
 
   const LoweredGraph& lowered_;

@@ -20,8 +20,9 @@ bool fuses(const Graph& g, const Node& n, const Lowering& l) {
   return tile_supports(e->op, g.type(n.inputs.back()).dtype, g.type(n.outputs[0]).dtype);
 }
 
-// Which nodes add products that nobody else reads, so that each can be added where the one
-// before it lies: two products, or any number of them to an input that becomes an output.
+// Which nodes add products that nobody else reads, so that each can be added where the
+// one before it lies: two products, or any number of them to an input that becomes an
+// output.
 class ProductSums {
  public:
   ProductSums(const Graph& g, std::span<const Lowering> lowered)

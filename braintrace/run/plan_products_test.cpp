@@ -74,6 +74,43 @@ TEST_CASE(
               " added") == 0);
 }
 
+TEST_CASE("products are added to an input where it lies") {
+  const std::string plan = described(
+      R"(in %0:f64[7,9] %1:f64[4,7] %2:f64[4,9] %3:f64[3,7] %4:f64[3,9]
+      %5 = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[], rhs_contract=[0]} %1 %2
+      %6 = add %0 %5
+      %7 = dot_general {lhs_batch=[], lhs_contract=[0], rhs_batch=[], rhs_contract=[0]} %3 %4
+      %8 = add %7 %6
+      out %8)",
+      {.in_place = {{0, 0}}});
+  CHECK(count(plan, " added") == 2);
+  CHECK(count(plan, "fused") == 0);
+}
+
+TEST_CASE("an input that is read behind its sum with products keeps its memory") {
+  described(R"(in %0:f64[5,5] %1:f64[5,5] %2:f64[5,5]
+      %3 = matmul %1 %2
+      %4 = add %0 %3
+      %5 = matmul %4 %0
+      out %4 %5)",
+            {.in_place = {{0, 0}}});
+  described(R"(in %0:f64[5,5] %1:f64[5,5]
+      %2 = matmul %0 %1
+      %3 = add %0 %2
+      out %3)",
+            {.in_place = {{0, 0}}});
+}
+
+TEST_CASE(
+    "a sum of an input and a product that goes on, or has another type, is no result") {
+  CHECK(count(described(R"(in %0:f64[7,9] %1:f64[7,5] %2:f64[5,9]
+      %3 = matmul %1 %2
+      %4 = add %0 %3
+      %5 = tanh %4
+      out %5)"),
+              " added") == 0);
+}
+
 TEST_CASE("a loop whose carry is two added products reads the old carry to the end") {
   const std::string plan = described(R"(in %0:f64[4,4] %1:f64[6,4,4]
       %2:f64[4,4], %3:f64[6,4,4] = scan {body={

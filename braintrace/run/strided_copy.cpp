@@ -60,9 +60,9 @@ StridedCopy::StridedCopy(std::size_t element_bytes, const Shape& shape,
   turns_ = together->from == b && inner_.to == b && bytes_ >= 4;
   std::rotate(together, together + 1, outer_.end());
   if (!turns_ || outer_.size() < 2) return;
-  const auto neighbours = std::min_element(
-      outer_.begin(), outer_.end() - 1,
-      [](const Axis& x, const Axis& y) { return x.to < y.to; });
+  const auto neighbours =
+      std::min_element(outer_.begin(), outer_.end() - 1,
+                       [](const Axis& x, const Axis& y) { return x.to < y.to; });
   strips_ = neighbours->to < kLineBytes && outer_.back().to >= kLineBytes;
   if (strips_) std::rotate(neighbours, neighbours + 1, outer_.end() - 1);
 }

@@ -27,8 +27,8 @@ class StridedCopy {
 
   std::size_t bytes_;
   bool empty_ = false;
-  bool turns_ = false;  // the source lies along the last outer axis, the target along
-                        // the inner one
+  bool turns_ = false;   // the source lies along the last outer axis, the target along
+                         // the inner one
   bool strips_ = false;  // rows that are turned share lines of the target with neighbours
   std::vector<Axis> outer_;
   Axis inner_{1, 0, 0};

@@ -49,7 +49,7 @@ class Joiner : TraceMatcher {
         if (auto m = one_state(last)) return m;
     if (is_kernel(last, MicroOp::add, 0, 0)) return summed(last);
     if (is_kernel(last, MicroOp::add, 1, kSecondIsNumber) && !is_summed(last))
-      return two_states_of_one_sample(last);
+      return two_states_of_one_sample(last, last, -1);
     for (const int pair : {0, 1})
       if (is_kernel(last, MicroOp::add, 2, kSecondIsNumber << (2 * pair)) &&
           !is_summed(last))
@@ -186,16 +186,19 @@ class Joiner : TraceMatcher {
         if (is_kernel(*h, MicroOp::add, 2, kSecondIsNumber << (2 * pair)))
           if (auto m = joined_state(last, *h, pair, total)) return m;
       if (auto m = two_states(last, *h, {.sum = total})) return m;
+      if (is_kernel(*h, MicroOp::add, 1, kSecondIsNumber))
+        if (auto m = two_states_of_one_sample(last, *h, total)) return m;
     }
     return std::nullopt;
   }
 
-  // last: q y + h, y one number
-  std::optional<Match> two_states_of_one_sample(std::size_t last) const {
-    const int* in = action(last).operands;
-    const auto h = maker(in[2], last);
-    if (!h || !is_read_only_by(last, in[2], *h)) return std::nullopt;
-    return two_states(last, *h, {.q = in[0], .y = in[1]});
+  // fresh: q y + h, y one number; last: that, or the sum of it and `sum`
+  std::optional<Match> two_states_of_one_sample(std::size_t last, std::size_t fresh,
+                                                int sum) const {
+    const int* in = action(fresh).operands;
+    const auto h = maker(in[2], fresh);
+    if (!h || !is_read_only_by(fresh, in[2], *h)) return std::nullopt;
+    return two_states(last, *h, {.sum = sum, .q = in[0], .y = in[1], .fresh = fresh});
   }
 
   // h = s t + c y, y one number in the pair `number`.
@@ -275,6 +278,11 @@ class Joiner : TraceMatcher {
   // What is added to h, and where it goes; -1: is not there.
   struct Total {
     int sum = -1, q = -1, y = -1;
+    std::size_t fresh = 0;  // the action that adds q y
+
+    TraceForm form() const {
+      return q < 0 ? TraceForm::added : sum < 0 ? TraceForm::single : TraceForm::joined;
+    }
   };
   std::optional<Match> two_states(std::size_t last, std::size_t h,
                                   const Total& total) const {
@@ -295,7 +303,7 @@ class Joiner : TraceMatcher {
                           second->s, total.sum, total.q, total.y},
              .results = {u1.result, u2.result, action(last).result},
              .dtype = dtype,
-             .call_rows = two_state_kernel({dtype, mixed, total.q >= 0})},
+             .call_rows = two_state_kernel({dtype, mixed, total.form()})},
             {first->t, second->t, u1.action, u2.action, h, last}};
     take_in(m, u1, kTwoStatesDf);
     take_in(m, u2, kTwoStatesDf + 1);
@@ -304,8 +312,9 @@ class Joiner : TraceMatcher {
       for (const Term& term : half->terms)
         m.given.insert(m.given.end(), {{term.d, half->t}, {term.e, half->t}});
     }
-    for (const int entry : {total.sum, total.q, total.y})
-      m.given.emplace_back(entry, last);
+    m.given.emplace_back(total.sum, last);
+    for (const int entry : {total.q, total.y}) m.given.emplace_back(entry, total.fresh);
+    if (total.form() == TraceForm::joined) m.members.push_back(total.fresh);
     std::sort(m.members.begin(), m.members.end());
     if (!may_wait(m)) return std::nullopt;
     int place = kTwoStatesD;

@@ -180,6 +180,24 @@ TEST_CASE("two states whose coefficients are numbers, or shared, are one action"
     }
 }
 
+TEST_CASE("two states of one sample whose weights move in the same pass are one action") {
+  for (const DType t : {DType::f32, DType::f64})
+    for (const unsigned there : {15U, 9U, 11U, 14U}) {
+      CAPTURE(to_string(t));
+      CAPTURE(there);
+      TileSpec spec = sparse_states(t, there, true);
+      // The sum is no memory for the result any more: what is earned is added to it.
+      const int earned = spec.outputs[2].value;
+      spec.steps.push_back({MicroOp::add, t, {11, earned}});
+      spec.outputs[2].value = earned + 1;
+      const TileCode code = compile_tile(spec);
+      CHECK(code.actions.size() == 1);
+      CHECK(code.by_rows);
+      t == DType::f32 ? check<float>(spec, 2, kRows * kColumns)
+                      : check<double>(spec, 2, kRows * kColumns);
+    }
+}
+
 TEST_CASE("two terms of one state are not taken for terms of two") {
   TileSpec spec = sparse_states(DType::f32, 15U, true);
   spec.steps[1].operands[1] = 0;  // t1 = d11 e1 + d12 e1

@@ -19,9 +19,10 @@ namespace braintrace {
 //   results: e', sum'; r and y are numbers. A single sample has no sum so far.
 // Two states:  t_i = d_i1 e_1 + d_i2 e_2,  e_i' = t_i + u_i,
 //              sum' = sum + (s_1 t_1 + s_2 t_2 + q y).
+//   or, where there are both, sum + (q y + (s_1 t_1 + s_2 t_2))
 //   operands: e_1, e_2, d_11, d_12, d_21, d_22, df_1, df_2, x, s_1, s_2, sum, q, y
 //   results: e_1', e_2', sum'. Terms whose d, q or sum is null are left out; each t has a
-//   d, and there is either a sum or q y.
+//   d, and there is a sum or q y.
 // u is df x with one number x, or one number (at df; x is not read). Every operation is
 // rounded by itself. Results may be operands.
 using TraceKernel = void (*)(const void* const* operands, void* const* results,
@@ -72,8 +73,8 @@ inline constexpr std::size_t kNarrowTraceRow = 64;
 TraceRowsKernel trace_rows_kernel(const TraceKind& kind);
 struct TwoStatesKind {
   DType dtype;
-  bool mixed;   // a t has both its d
-  bool sample;  // q y, and no sum so far; else the other way round
+  bool mixed;      // a t has both its d
+  TraceForm form;  // added: a sum so far; single: q y; joined: both
 };
 TraceRowsKernel two_state_kernel(const TwoStatesKind& kind);
 

@@ -26,10 +26,11 @@ struct Numbers {
   }
 };
 
-// Two states, as their rows come one after the other. `mixed`: a t has two terms;
-// `sample`: the sum is q y, not one so far.
-template <class T, bool mixed, bool sample>
+// Two states, as their rows come one after the other. `mixed`: a t has two terms.
+template <class T, bool mixed, TraceForm form>
 struct TwoStates {
+  static constexpr bool sample = form != TraceForm::added;
+  static constexpr bool adds = form != TraceForm::single;
   const T *e1, *e2, *own1, *own2, *source1, *source2, *d12, *d21, *df1, *df2, *s1, *s2,
       *q;
   const T *x1, *x2, *y, *sum, *ahead1, *ahead2;
@@ -47,7 +48,7 @@ struct TwoStates {
     source1 = d11 ? e1 : e2, source2 = d22 ? e2 : e1;
     df1 = from(6), df2 = from(7), s1 = from(9), s2 = from(10);
     x1 = r.inputs[0].number ? df1 : from(8), x2 = r.inputs[1].number ? df2 : from(8);
-    q = sample ? from(12) : s1, y = sample ? from(13) : x1, sum = sample ? e1 : from(11);
+    q = sample ? from(12) : s1, y = sample ? from(13) : x1, sum = adds ? from(11) : e1;
     next1 = static_cast<T*>(out[0]), next2 = static_cast<T*>(out[1]);
     total = static_cast<T*>(out[2]);
     ahead1 = r.ahead ? static_cast<const T*>(r.ahead) : e1;
@@ -88,12 +89,12 @@ struct TwoStates {
         if (mixed && c.both2) t2 = hn::Add(hn::Mul(other2, at(c.e1 + below)), t2);
         const auto u1 = hn::Mul(f1, hn::Set(d, x_1.at[r]));
         const auto u2 = hn::Mul(f2, hn::Set(d, x_2.at[r]));
-        const auto earned = hn::Add(hn::Mul(signal1, t1), hn::Mul(signal2, t2));
-        const auto more =
-            sample ? hn::Mul(fresh, hn::Set(d, y_.at[r])) : at(c.sum + below);
+        auto earned = hn::Add(hn::Mul(signal1, t1), hn::Mul(signal2, t2));
+        if (sample) earned = hn::Add(hn::Mul(fresh, hn::Set(d, y_.at[r])), earned);
+        if (adds) earned = hn::Add(at(c.sum + below), earned);
         hn::StoreU(hn::Add(u1, t1), d, c.next1 + below + i);
         hn::StoreU(hn::Add(u2, t2), d, c.next2 + below + i);
-        hn::StoreU(hn::Add(more, earned), d, c.total + below + i);
+        hn::StoreU(earned, d, c.total + below + i);
       }
     });
     e1 += R * row, e2 += R * row, source1 += R * row, source2 += R * row;
@@ -103,19 +104,24 @@ struct TwoStates {
   }
 };
 
-template <class T, bool mixed, bool sample>
+template <class T, bool mixed, TraceForm form>
 HWY_NOINLINE void two_states(const void* const* in, void* const* out, std::size_t n,
                              const TraceRows& rows) {
-  all_rows(TwoStates<T, mixed, sample>(in, out, rows), n, rows.count);
+  all_rows(TwoStates<T, mixed, form>(in, out, rows), n, rows.count);
 }
 
 }  // namespace
 
+template <class T, bool mixed>
+TraceRowsKernel two_states_of(TraceForm form) {
+  return form == TraceForm::added    ? two_states<T, mixed, TraceForm::added>
+         : form == TraceForm::single ? two_states<T, mixed, TraceForm::single>
+                                     : two_states<T, mixed, TraceForm::joined>;
+}
 template <class T>
 TraceRowsKernel two_states_as(const TwoStatesKind& kind) {
-  if (kind.mixed)
-    return kind.sample ? two_states<T, true, true> : two_states<T, true, false>;
-  return kind.sample ? two_states<T, false, true> : two_states<T, false, false>;
+  return kind.mixed ? two_states_of<T, true>(kind.form)
+                    : two_states_of<T, false>(kind.form);
 }
 TraceRowsKernel find_two_state_kernel(const TwoStatesKind& kind) {
   return kind.dtype == DType::f32 ? two_states_as<float>(kind)

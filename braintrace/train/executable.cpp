@@ -120,8 +120,8 @@ void Executable::lend() {
 }
 
 std::span<Array> Executable::entry_signals() {
-  return std::span(outputs).subspan(
-      program_.first_moment_out() - program_.num_signals, program_.num_signals);
+  return std::span(outputs).subspan(program_.first_moment_out() - program_.num_signals,
+                                    program_.num_signals);
 }
 
 StateDict& Executable::gradients() {

@@ -59,8 +59,8 @@ struct Learner::Impl {
     std::vector<Array*> moments = {};  // of the call that runs
   };
   std::vector<UpdatePlan> update_plans;
-  std::vector<Array> cast_args;                // of the call that runs
-  LossTracer* tracer = nullptr;                // while a loss is traced
+  std::vector<Array> cast_args;  // of the call that runs
+  LossTracer* tracer = nullptr;  // while a loss is traced
   bool tracing_window = false;
   bool drops_modulators = false;  // a judge in the place of a modulatory learner
   std::int64_t epoch = 0;         // of the programs: another one after forget_programs()

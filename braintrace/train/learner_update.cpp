@@ -39,9 +39,9 @@ class UpdateInStep {
                 const std::string& path) {
     StateDict& of_name = optimizer_.moments_[name];
     auto at = of_name.find(path);
-    const auto leaf = std::find_if(
-        gradient.leaves.begin(), gradient.leaves.end(),
-        [&](const ProgramLeaf& l) { return l.parameter && l.name == path; });
+    const auto leaf =
+        std::find_if(gradient.leaves.begin(), gradient.leaves.end(),
+                     [&](const ProgramLeaf& l) { return l.parameter && l.name == path; });
     const Array& w = leaf->state->stored(leaf->leaf);
     if (at == of_name.end())
       at = of_name.emplace(path, zeros(w.shape(), w.dtype())).first;
