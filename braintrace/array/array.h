@@ -26,6 +26,13 @@ class Array {
   Array& operator=(const Array&);
   Array& operator=(Array&&) noexcept;
   ~Array();
+  // Counts no holders: streams swap arrays at every step.
+  friend void swap(Array& a, Array& b) noexcept {
+    std::swap(a.dtype_, b.dtype_);
+    a.layout_.swap(b.layout_);
+    std::swap(a.offset_, b.offset_);
+    a.buffer_.swap(b.buffer_);
+  }
   static Array uninitialized(DType dtype, Shape shape);
   // A packed window on memory that belongs to `owner`: for executors, which write values
   // where they are wanted. It counts as unique while nobody else holds `owner`.

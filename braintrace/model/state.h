@@ -63,6 +63,8 @@ class State {
   const Array& stored(std::size_t leaf = 0) const;
   // Shape must stay; floats take the state's element type. UserError otherwise.
   void store(std::size_t leaf, const Array& a);
+  // The stored array for another one. Needs: the same type, contiguous.
+  void exchange(std::size_t leaf, Array& a) noexcept { swap(arrays_[leaf], a); }
 
   // What model code sees.
   Value read(std::size_t leaf = 0);

@@ -79,12 +79,13 @@ struct Plan::State {
   std::vector<int> paired_input;     // by output: the input it is paired with, or -1
   std::vector<Array> packed_inputs;  // copies of strided inputs
   std::vector<Array> spare_outputs;  // for outputs that the caller still holds
+  std::vector<bool> moved;           // by output: it took over the memory of its input
 
   State(const Graph& g, const PlanOptions& options);
   void check_inputs(std::span<const Array> inputs) const;
   void bind_inputs(std::span<const Array* const> inputs);
   void bind_outputs(std::span<const Array* const> inputs, std::vector<Array>& outputs);
-  void take_output(std::span<const Array* const> inputs, std::size_t o, Array& out);
+  bool take_output(std::span<const Array* const> inputs, std::size_t o, Array& out);
   std::vector<const Array*> places;  // of inputs given as a list
 };
 
@@ -97,6 +98,7 @@ Plan::State::State(const Graph& g, const PlanOptions& options)
   output_buffers.resize(graph.outputs().size());
   packed_inputs.resize(graph.inputs().size());
   spare_outputs.resize(graph.outputs().size());
+  moved.resize(graph.outputs().size());
   paired_input.assign(graph.outputs().size(), -1);
   for (const auto& [i, o] : options.in_place) paired_input[o] = static_cast<int>(i);
   frame.pool = pool.get();
@@ -137,8 +139,9 @@ void Plan::State::bind_inputs(std::span<const Array* const> inputs) {
   }
 }
 
-// Fresh memory for output o: what the caller passed, unless someone else can see it.
-void Plan::State::take_output(std::span<const Array* const> inputs, std::size_t o,
+// Fresh memory for output o: what the caller passed, unless someone else can see it. True:
+// none is needed, it goes where its input is.
+bool Plan::State::take_output(std::span<const Array* const> inputs, std::size_t o,
                               Array& out) {
   const Type& t = graph.type(graph.outputs()[o]);
   const auto fits = [&](const Array& a) {
@@ -150,25 +153,25 @@ void Plan::State::take_output(std::span<const Array* const> inputs, std::size_t 
     const Array& in = *inputs[static_cast<std::size_t>(i)];
     const bool same = usable && out.raw() == in.raw();
     const bool alone = in.use_count() == (same ? 2 : 1);
-    if (program.in_place_of[o] == i && alone && in.is_contiguous()) {
-      if (!same) out = in;
-      return;
-    }
-    if (same) std::swap(out, spare_outputs[o]), usable = fits(out);
+    if (program.in_place_of[o] == i && alone && in.is_contiguous()) return true;
+    if (same) swap(out, spare_outputs[o]), usable = fits(out);
   }
   // Who lets go of one result only when he has the next gets two of them in turn.
   if (i < 0 && usable && !out.is_unique())
-    std::swap(out, spare_outputs[o]), usable = fits(out);
+    swap(out, spare_outputs[o]), usable = fits(out);
   if (!usable || !out.is_unique()) out = Array::uninitialized(t.dtype, t.shape);
+  return false;
 }
 
 void Plan::State::bind_outputs(std::span<const Array* const> inputs,
                                std::vector<Array>& outputs) {
   outputs.resize(graph.outputs().size());
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    take_output(inputs, o, outputs[o]);
-    frame.base[static_cast<std::size_t>(output_buffers[o])] =
-        static_cast<std::byte*>(outputs[o].mutable_raw());
+    moved[o] = take_output(inputs, o, outputs[o]);
+    std::byte*& base = frame.base[static_cast<std::size_t>(output_buffers[o])];
+    base = moved[o] ? frame.base[static_cast<std::size_t>(
+                          input_buffers[static_cast<std::size_t>(paired_input[o])])]
+                    : static_cast<std::byte*>(outputs[o].mutable_raw());
   }
 }
 
@@ -186,7 +189,12 @@ void Plan::run(std::span<const Array> inputs, std::vector<Array>& outputs) {
   places.resize(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) places[i] = &inputs[i];
   run_at(places, outputs);
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    if (state_->moved[o])
+      outputs[o] = inputs[static_cast<std::size_t>(state_->paired_input[o])];
 }
+
+bool Plan::moved(std::size_t output) const { return state_->moved[output]; }
 
 void Plan::run_at(std::span<const Array* const> inputs, std::vector<Array>& outputs) {
   state_->bind_inputs(inputs);

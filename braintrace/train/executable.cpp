@@ -84,6 +84,10 @@ void Executable::check(std::string_view caller) const {
   }
 }
 
+bool Executable::moved(std::size_t output) const {
+  return engine_->plan && engine_->plan->moved(output);
+}
+
 void Executable::run() {
   if (lent_) lend();  // outputs take their memory back
   if (engine_->plan) {
@@ -115,7 +119,7 @@ std::string Executable::describe() const {
 void Executable::lend() {
   const std::size_t first = program_.first_gradient();
   for (std::size_t i = 0; i < program_.gradients.size(); ++i)
-    std::swap(*places_[i], outputs[first + i]);
+    swap(*places_[i], outputs[first + i]);
   lent_ = !lent_;
 }
 

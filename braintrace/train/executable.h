@@ -27,8 +27,10 @@ class Executable {
   const StepProgram& program() const { return program_; }
   // With traces as the rule has them.
   const StepProgram& of_rule() const { return of_rule_ ? *of_rule_ : program_; }
-  // Traces given as inputs come back as outputs in the same memory.
-  bool moves_traces_in_place() const { return in_place_; }
+  // Traces, parameters and moments given as inputs may be written where they are.
+  bool moves_in_place() const { return in_place_; }
+  // The output went where its input is, and is not among `outputs`.
+  bool moved(std::size_t output) const;
 
   // In the order of the program. Inputs are read where they are; `own` has room for
   // those nobody else keeps.

@@ -60,7 +60,8 @@ void GradientPasses::run(Pass& pass, Write write) {
   }
   pass.plan->run_at(pass.inputs, pass.outputs);
   for (std::size_t i = 0; i < count; ++i) {
-    std::swap(*pass.places[i], pass.outputs[i]);
+    if (pass.plan->moved(i)) continue;
+    swap(*pass.places[i], pass.outputs[i]);
     // The place has one holder again; what is here keeps its room for a shape.
     pass.outputs[i] = nothing_;
   }

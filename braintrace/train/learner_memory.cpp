@@ -60,7 +60,7 @@ void Learner::Impl::end_history() {
       const bool is_zero = spare[i].dtype() == trace.dtype() &&
                            spare[i].shape() == trace.shape() && !spare[i].is_contiguous();
       if (!is_zero) spare[i] = spread_zero(trace.dtype(), trace.shape());
-      std::swap(trace, spare[i]);
+      swap(trace, spare[i]);
     }
   }
 }
@@ -71,7 +71,7 @@ void Learner::Impl::make_room(std::size_t i) {
     traces[i] = traces[i].contiguous();
     return;
   }
-  std::swap(traces[i], spare[i]);
+  swap(traces[i], spare[i]);
   std::memset(traces[i].mutable_raw(), 0, traces[i].num_bytes());
 }
 
@@ -83,30 +83,18 @@ void Learner::Impl::lend_room(Executable& e) {
   const std::size_t first = p.first_trace_out();
   for (std::size_t i = 0; i < std::min(spare.size(), p.num_traces_out); ++i)
     if (first + i < e.outputs.size() && has_room(spare[i], traces[i]))
-      std::swap(spare[i], e.outputs[first + i]);
+      swap(spare[i], e.outputs[first + i]);
 }
 
 // New values in, old arrays back to the program: it writes into them next time.
 void Learner::Impl::commit(Executable& e, const Extras& extras) {
   const StepProgram& p = e.program();
-  for (std::size_t k = 0; k < p.leaves.size(); ++k) {
-    const ProgramLeaf& leaf = p.leaves[k];
-    if (!leaf.exit) continue;
-    Array& out = e.outputs[*leaf.exit];
-    if (out.raw() == leaf.state->stored(leaf.leaf).raw()) {
-      out = nothing;  // moved in place: it has one holder again
-      continue;
-    }
-    Array& old = e.own[p.num_args + k];
-    old = leaf.state->stored(leaf.leaf);
-    leaf.state->store(leaf.leaf, out);
-    std::swap(out, old);
-  }
-  for (std::size_t i = 0; i < extras.moments.size(); ++i) {
-    Array& out = e.outputs[p.first_moment_out() + i];
-    const bool in_place = out.raw() == extras.moments[i]->raw();
-    in_place ? void(out = nothing) : std::swap(out, *extras.moments[i]);
-  }
+  for (const ProgramLeaf& leaf : p.leaves)
+    if (leaf.exit && !e.moved(*leaf.exit))
+      leaf.state->exchange(leaf.leaf, e.outputs[*leaf.exit]);
+  for (std::size_t i = 0; i < extras.moments.size(); ++i)
+    if (!e.moved(p.first_moment_out() + i))
+      swap(e.outputs[p.first_moment_out() + i], *extras.moments[i]);
   commit_traces(e);
   calls += p.calls;
   trace_steps += p.steps;
@@ -118,13 +106,11 @@ void Learner::Impl::commit_traces(Executable& e) {
   traces_are_zero = false;
   const auto outputs =
       std::span(e.outputs).subspan(p.first_trace_out(), p.num_traces_out);
-  std::swap_ranges(outputs.begin(), outputs.end(), traces.begin());
-  // What was moved in place has one holder again; the places keep their room for shapes.
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i].raw() == traces[i].raw()) outputs[i] = nothing;
+    if (!e.moved(p.first_trace_out() + i)) swap(outputs[i], traces[i]);
   if (p.num_traces > 0) return;
   for (std::size_t i = 0; i < std::min(spare.size(), outputs.size()); ++i)
-    if (!outputs[i].is_contiguous()) std::swap(spare[i], outputs[i]);
+    if (!outputs[i].is_contiguous()) swap(spare[i], outputs[i]);
 }
 
 }  // namespace braintrace
