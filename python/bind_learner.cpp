@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braintrace/train/learner_checkpoint.h"
+#include "braintrace/train/optimizers.h"
 
 namespace braintrace::python {
 namespace {
@@ -57,6 +58,14 @@ py::tuple step_grad(PyLearner& l, PyLoss& loss, double weight, const py::tuple& 
                         unflatten(loss.aux, {g.results.begin(), g.results.end()}));
 }
 
+py::object step_update(PyLearner& l, PyLoss& loss, Optimizer& optimizer, double weight,
+                       const py::tuple& args) {
+  const StepGradient g = l.step_update(loss.handle, optimizer, weight, args);
+  if (!loss.has_aux) return py::float_(g.loss);
+  return py::make_tuple(g.loss,
+                        unflatten(loss.aux, {g.results.begin(), g.results.end()}));
+}
+
 // Methods with the arguments of a step in a tuple, as _learner.py calls them.
 PyObject* quick_step_grad(PyObject* self, PyObject* const* given, Py_ssize_t count) {
   if (count != 3 || !PyFloat_CheckExact(given[1]) || !PyTuple_CheckExact(given[2]))
@@ -66,6 +75,20 @@ PyObject* quick_step_grad(PyObject* self, PyObject* const* given, Py_ssize_t cou
   if (learner == nullptr || loss == nullptr) return nullptr;
   const auto args = py::reinterpret_borrow<py::tuple>(given[2]);
   return step_grad(*learner, *loss, PyFloat_AS_DOUBLE(given[1]), args).release().ptr();
+}
+
+PyObject* quick_step_update(PyObject* self, PyObject* const* given, Py_ssize_t count) {
+  if (count != 4 || !PyFloat_CheckExact(given[2]) || !PyTuple_CheckExact(given[3]))
+    return nullptr;
+  auto* learner = held<PyLearner>(self);
+  auto* loss = held<PyLoss>(given[0]);
+  if (learner == nullptr || loss == nullptr || !py::isinstance<Optimizer>(given[1]))
+    return nullptr;
+  auto& optimizer = py::handle(given[1]).cast<Optimizer&>();
+  const auto args = py::reinterpret_borrow<py::tuple>(given[3]);
+  return step_update(*learner, *loss, optimizer, PyFloat_AS_DOUBLE(given[2]), args)
+      .release()
+      .ptr();
 }
 
 template <py::object (PyLearner::*method)(const py::tuple&)>
@@ -118,6 +141,7 @@ void def_runs(py::class_<PyLearner>& c) {
            [](PyLearner& l, const py::function& f, bool has_aux,
               const py::args& examples) { return trace_loss(l, f, examples, has_aux); })
       .def("step_grad", &step_grad, "loss"_a, "weight"_a, "args"_a)
+      .def("step_update", &step_update, "loss"_a, "optimizer"_a, "weight"_a, "args"_a)
       .def("etrace_grad",
            [](PyLearner& l, const py::object& f, const py::dict& options,
               const py::args& sequences) { return l.etrace_grad(sequences, f, options); })
@@ -300,6 +324,7 @@ void init_learner(py::module_& m) {
 void init_quick_methods() {
   const py::handle type = py::type::of<PyLearner>();
   QuickMethod<quick_step_grad>::stand_before(type, "step_grad");
+  QuickMethod<quick_step_update>::stand_before(type, "step_update");
   QuickMethod<quick_step<&PyLearner::step>>::stand_before(type, "step");
   QuickMethod<quick_step<&PyLearner::call>>::stand_before(type, "call");
 }

@@ -270,6 +270,15 @@ StepGradient PyLearner::step_grad(LossHandle& loss, double weight,
   return out;
 }
 
+StepGradient PyLearner::step_update(LossHandle& loss, Optimizer& optimizer, double weight,
+                                    const py::tuple& args) {
+  StepGradient out;
+  run_step("step_update", grad_room_, args, [&](const std::vector<Array>& arrays) {
+    out = learner_->step_update(arrays, loss, optimizer, weight);
+  });
+  return out;
+}
+
 py::object PyLearner::call_window(const py::args& args, const std::vector<bool>& multi) {
   check_model("learner");
   MultiStepData data;

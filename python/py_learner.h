@@ -28,6 +28,8 @@ class PyLearner {
   // Values have a leading time axis where `multi` says so; the others are repeated.
   py::object call_window(const py::args& args, const std::vector<bool>& multi);
   py::object step(const py::tuple& args);
+  StepGradient step_update(LossHandle& loss, Optimizer& optimizer, double weight,
+                           const py::tuple& args);
   StepGradient step_grad(LossHandle& loss, double weight, const py::tuple& args);
 
   // (grads, losses, aux, steps)

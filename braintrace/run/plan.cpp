@@ -139,8 +139,8 @@ void Plan::State::bind_inputs(std::span<const Array* const> inputs) {
   }
 }
 
-// Fresh memory for output o: what the caller passed, unless someone else can see it. True:
-// none is needed, it goes where its input is.
+// Fresh memory for output o: what the caller passed, unless someone else can see it.
+// True: none is needed, it goes where its input is.
 bool Plan::State::take_output(std::span<const Array* const> inputs, std::size_t o,
                               Array& out) {
   const Type& t = graph.type(graph.outputs()[o]);

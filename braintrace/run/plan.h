@@ -39,9 +39,9 @@ class Plan {  // movable; one caller at a time; owns its memory
   // arrays are contiguous and not shared with others. Arrays that serve as input and
   // output at once are recognised.
   void run(std::span<const Array> inputs, std::vector<Array>& outputs);
-  // The same with the inputs where they are: no counts of holders go up. Outputs that took
-  // over their input's memory are not handed out: moved() tells. Needs: the graph's number
-  // of inputs and types; they are not looked at again.
+  // The same with the inputs where they are: no counts of holders go up. Outputs that
+  // took over their input's memory are not handed out: moved() tells. Needs: the graph's
+  // number of inputs and types; they are not looked at again.
   void run_at(std::span<const Array* const> inputs, std::vector<Array>& outputs);
   bool moved(std::size_t output) const;  // in the last run
 

@@ -385,8 +385,8 @@ void Learner::Impl::call(Executable& e, std::span<const Array> args,
   last = &e;
   bind(e, args, loss_weights, caller, extras);
   e.check(caller);
-  const bool in_place = e.program().num_traces > 0 && e.moves_in_place() &&
-                        !options.learning.check_finite;
+  const bool in_place =
+      e.program().num_traces > 0 && e.moves_in_place() && !options.learning.check_finite;
   // A second holder keeps the program from moving traces that may have to stay.
   std::vector<Array> held;
   if (options.learning.check_finite) held = traces;

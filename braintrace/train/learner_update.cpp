@@ -29,11 +29,6 @@ class UpdateInStep {
         out.push_back(&moment(gradient, name, path));
   }
 
-  void update(Learner& l, const StateDict& gradients) {
-    if (optimizer_.attached_.empty()) optimizer_.attach(l.model(), l.threads());
-    optimizer_.update(gradients);
-  }
-
  private:
   Array& moment(const StepProgram& gradient, const std::string& name,
                 const std::string& path) {
@@ -97,7 +92,7 @@ StepGradient Learner::step_update(const std::vector<Array>& args, LossHandle& lo
   UpdateInStep inside(optimizer);
   if (!inside.is_possible() || options().learning.check_finite) {
     StepGradient g = step_grad(args, loss, weight);
-    inside.update(*this, *g.gradients);
+    optimizer.update(model(), *g.gradients);
     return {.loss = g.loss, .results = g.results};
   }
   Impl::UpdatePlan& u = impl_->update_plan(gradient, inside.rule());

@@ -113,13 +113,20 @@ class ETraceAlgorithm:
         return (self._learner or self._compiled()).step(args)
 
     def trace_loss(self, step_fn, *examples, has_aux=False):
-        """A loss function traced once, for step_grad."""
+        """A loss function traced once, for step_grad and step_update."""
         return self._compiled().trace_loss(step_fn, has_aux, *examples)
 
     def step_grad(self, *args, loss, weight=1.0):
         """(loss, gradients) of one step; states and traces move on."""
         learner = self._learner or self._compiled()
         return learner.step_grad(loss, weight, args)
+
+    def step_update(self, *args, loss, optimizer, weight=1.0):
+        """The loss of one step that moves the parameters by its gradient, at once; states and
+        traces move on. What `optimizer.update(model, grads)` does behind step_grad, but gradients
+        are stored nowhere. With has_aux (loss, aux)."""
+        learner = self._learner or self._compiled()
+        return learner.step_update(loss, optimizer, weight, args)
 
     def modulated_grad(self, *args, modulator):
         """(outputs, gradients) of one step under a modulatory rule without a loss: the modulator

@@ -91,6 +91,47 @@ def test_arguments_may_change_their_shape_and_type():
         np.testing.assert_array_equal(a, b)
 
 
+def weights_of(learner):
+    return {path: np.array(w) for path, w in learner.model.state_dict().items()}
+
+
+@pytest.mark.parametrize("optimizer", [
+    lambda: bt.SGD(lr=0.1), lambda: bt.Adam(lr=0.01), lambda: bt.Adam(lr=0.01, clip_norm=0.1),
+    lambda: bt.SGD(lr=0.1, schedule=lambda n: 0.1 / (n + 1))])
+def test_a_step_that_updates_does_what_its_gradient_and_the_optimizer_do(optimizer):
+    (apart, of_apart), (inside, of_inside) = started(), started()
+    first, second = optimizer(), optimizer()
+    before = weights_of(inside)
+    for x, y in zip(XS, YS):
+        want, grads, _ = apart.step_grad(x, y, loss=of_apart)
+        first.update(apart.model, grads)
+        got, aux = inside.step_update(x, y, loss=of_inside, optimizer=second)
+        assert got == pytest.approx(want, rel=1e-4)
+        np.testing.assert_array_equal(aux["x"], x)
+    got, want = weights_of(inside), weights_of(apart)
+    for path in want:
+        np.testing.assert_allclose(got[path], want[path], rtol=1e-4, atol=1e-6)
+        assert np.abs(got[path] - before[path]).max() > 1e-4
+    assert second.num_updates == len(XS)
+
+
+def test_a_step_that_updates_names_what_is_wrong():
+    learner, handle = started()
+    with pytest.raises(bt.UserTypeError, match="step_update"):
+        learner.step_update(XS[0], YS[0], loss=handle, optimizer="sgd")
+    with pytest.raises(bt.UserTypeError, match="step_update"):
+        learner.step_update(XS[0], YS[0], loss=handle, optimizer=bt.SGD(), weight="much")
+    with pytest.raises(bt.UserValueError, match="step_update: 2 arguments expected, got 1"):
+        learner.step_update(XS[0], loss=handle, optimizer=bt.SGD())
+    other, _ = started()
+    with pytest.raises(bt.UserError, match="step_update: the loss was traced by another"):
+        other.step_update(XS[0], YS[0], loss=handle, optimizer=bt.SGD())
+    with pytest.raises(ZeroDivisionError):
+        learner.step_update(XS[0], YS[0], loss=handle,
+                            optimizer=bt.SGD(schedule=lambda n: 1 / 0))
+    assert np.isfinite(learner.step_update(XS[0], YS[0], loss=handle, optimizer=bt.SGD())[0])
+
+
 def test_values_come_and_go_without_leaving_anything():
     learner, handle = started()
 
