@@ -93,18 +93,20 @@ judge::Outcome train(Brain& model, const Size& size, std::uint64_t seed,
       },
       data[0]);
   Optimizer optimizer(SGD{.lr = 0.3 / static_cast<double>(size.neurons)});
-  optimizer.attach(model);
 
   judge::Outcome out;
   for (std::int64_t t = 0; t < size.steps; ++t) {
     const std::int64_t phase = t % kPeriod;
     // 0.625: mean square of the curve; its mean is 0.
     if (phase == 0) out = {.loss = 0, .constant = 0.625, .rate = 0};
-    const StepGradient g = learner.step_grad(data[static_cast<std::size_t>(phase)], loss);
-    optimizer.update(*g.gradients);
+    const std::vector<Array>& pair = data[static_cast<std::size_t>(phase)];
+    const bool last =
+        t + 1 == size.steps;  // its gradient is looked at, and moves nothing
+    const StepGradient g =
+        last ? learner.step_grad(pair, loss) : learner.step_update(pair, loss, optimizer);
     out.loss += g.loss / kPeriod;
     *out.rate += g.results[0].at(0) / kPeriod;
-    if (t + 1 == size.steps) out.grads = *g.gradients;
+    if (last) out.grads = *g.gradients;
     if (told && phase + 1 == kPeriod) told(t + 1, out.loss, *out.rate);
   }
   return out;

@@ -48,7 +48,9 @@ std::string line(const PackStep& s, const std::string&) {
 std::string line(const KernelStep& s, const std::string&) {
   constexpr const char* names[] = {"reduce",  "conv",   "gather",
                                    "scatter", "sparse", "sparse outer"};
-  return fmt::format("{} ({}) -> {}\n", names[s.kernel.index()], list(s.in),
+  const auto* outer = std::get_if<SparseOuterKernel>(&s.kernel);
+  return fmt::format("{}{} ({}) -> {}\n", names[s.kernel.index()],
+                     outer && outer->adds() ? " added" : "", list(s.in),
                      to_string(s.out));
 }
 

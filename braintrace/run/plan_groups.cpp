@@ -66,7 +66,7 @@ class ProductSums {
     for (ValueId v : n.outputs) producer_[v.index] = static_cast<std::int64_t>(i);
     if (n.outputs.size() != 1 || !is_float(g_.type(n.outputs[0]).dtype)) return;
     const ValueId out = n.outputs[0];
-    if (std::holds_alternative<lowering::Gemm>(l)) kind_[out.index] = Kind::product;
+    if (is_product(l)) kind_[out.index] = Kind::product;
     const auto* e = std::get_if<lowering::Elementwise>(&l);
     if (!e || e->op != MicroOp::add) return;
     const Type& type = g_.type(out);
@@ -339,6 +339,11 @@ void part_with_sums(std::vector<Group>& groups, const Graph& g) {
 }
 
 }  // namespace
+
+bool is_product(const Lowering& l) {
+  return std::holds_alternative<lowering::Gemm>(l) ||
+         std::holds_alternative<lowering::SparseOuter>(l);
+}
 
 bool is_window(const Graph& g, const Node& n, const Lowering& l) {
   if (std::holds_alternative<lowering::Reshape>(l) ||

@@ -34,6 +34,9 @@ std::vector<Group> ordered(std::vector<Group> groups, const Graph& g,
                            std::span<const Lowering> lowered,
                            std::span<const Overwrite> overwrites);
 
+// Can be added to what lies where its result goes.
+bool is_product(const Lowering& l);
+
 // The output is the input under another shape, type or order: no work of its own.
 bool is_window(const Graph& g, const Node& n, const Lowering& l);
 

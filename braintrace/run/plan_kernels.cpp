@@ -224,22 +224,23 @@ GemmOperand Planner::gemm_operand(Scope& s, const View& v, const Ints& batch,
 // addition wants its result.
 void Planner::plan_products(Scope& s, const Group& group) {
   const View sum = place_packed(s, s.g.nodes()[group.nodes.back()].outputs[0]);
-  const auto product = [&](std::size_t index) {
-    return std::get_if<lowering::Gemm>(&s.lowered[index]);
-  };
-  double beta = 0;
+  bool added = false;
   for (std::size_t index : group.nodes)
     for (ValueId v : s.g.nodes()[index].inputs) {
-      if (s.producer[v.index] || product(index)) continue;
+      if (s.producer[v.index] || is_product(s.lowered[index])) continue;
       emit_copy(s, view(s, v), sum, tick());
-      beta = 1;
+      added = true;
     }
   for (std::size_t index : group.nodes) {
-    if (!product(index)) continue;
+    const Lowering& l = s.lowered[index];
+    if (!is_product(l)) continue;
     const Node& n = s.g.nodes()[index];
     s.homes[n.outputs[0].index] = sum;
-    plan_gemm(s, n, *product(index), beta);
-    beta = 1;
+    if (const auto* gemm = std::get_if<lowering::Gemm>(&l))
+      plan_gemm(s, n, *gemm, added ? 1 : 0);
+    else
+      plan_kernel(s, n, l, added);
+    added = true;
   }
 }
 
@@ -324,11 +325,12 @@ std::optional<PackedKernel> kernel_of(const std::vector<View>& in, const Type& o
 }  // namespace
 
 // False when there is none for the node.
-bool Planner::plan_kernel(Scope& s, const Node& n, const Lowering& l) {
+bool Planner::plan_kernel(Scope& s, const Node& n, const Lowering& l, bool added) {
   std::vector<View> in;
   for (ValueId v : n.inputs) in.push_back(view(s, v));
   std::optional<PackedKernel> kernel = kernel_of(in, s.g.type(n.outputs[0]), l);
   if (!kernel) return false;
+  if (added) std::get<SparseOuterKernel>(*kernel).add_to_result();
   KernelStep step{std::move(*kernel), {}, {}};
   for (const View& v : in) step.in.push_back(packed(s, v, tick()));
   step.out = place_packed(s, n.outputs[0]);

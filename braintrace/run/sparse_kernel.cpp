@@ -133,7 +133,7 @@ void SparseOuterKernel::by_row(const T* x, const T* y, T* w, std::int64_t first,
     const std::int32_t* col = cols_.begin() + start_[at];
     const std::int32_t n = start_[at + 1] - start_[at];
     T* to = w + start_[at];
-    bool written = false;
+    bool written = adds_;
     for (std::int64_t l = 0; l < lead_; ++l) {
       const T v = x[l * n_x_ + i];
       if (v == T(0)) continue;
@@ -161,7 +161,7 @@ void SparseOuterKernel::run_as(const T* x, const T* y, T* w, ThreadPool& pool) c
   }
   pool.for_tiles_if(shared, blocks(stored), [&](std::int64_t tile, int) {
     for (std::int64_t p = tile * kBlock; p < std::min(stored, (tile + 1) * kBlock); ++p) {
-      T sum = 0;
+      T sum = adds_ ? w[p] : T(0);
       for (std::int64_t l = 0; l < lead_; ++l)
         sum += x[l * n_x_ + rows_.begin()[p]] * y[l * n_y_ + cols_.begin()[p]];
       w[p] = sum;

@@ -44,11 +44,13 @@ class SparseKernel {
   IndexList other_;  // the end of a connection that `start_` does not give
 };
 
-// w[p] = sum over l of x[l, rows[p]] * y[l, cols[p]].
+// w[p] = sum over l of x[l, rows[p]] * y[l, cols[p]]; `adds`: on top of what is there.
 class SparseOuterKernel {
  public:
   SparseOuterKernel(DType dtype, std::int64_t lead, std::int64_t n_x, std::int64_t n_y,
                     const IndexList& rows, const IndexList& cols);
+  void add_to_result() { adds_ = true; }
+  bool adds() const { return adds_; }
 
   // Bit-identical at any number of threads. With sorted rows, zeros of x are skipped.
   // Does not allocate.
@@ -64,6 +66,7 @@ class SparseOuterKernel {
   std::int64_t lead_, n_x_, n_y_;
   IndexList rows_, cols_;
   std::vector<std::int32_t> start_;  // by row, when sorted
+  bool adds_ = false;
 };
 
 }  // namespace braintrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps that move the parameters by their own gradient: their judge is the gradient and
 // the optimiser, one after the other.
+#include <functional>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -21,9 +22,12 @@ using namespace braintrace;
 namespace {
 
 struct Net {
-  const char* model;
+  std::string model;  // JSON, or a name
   Shape input, output;
   bool spikes = false;
+  std::function<std::unique_ptr<Module>()> make = {};
+
+  std::unique_ptr<Module> built() const { return make ? make() : nn::build_model(model); }
 };
 
 const Net gru{R"({"kind": "sequential", "layers": [
@@ -44,6 +48,40 @@ const Net lif{R"({"kind": "lif_net", "n_in": 5, "n_rec": 9, "n_out": 2, "tau_mem
 const Net conv{
     R"({"kind": "conv_rnn", "size": 5, "n_rec": 6, "n_out": 2})", {1, 5, 5}, {2}};
 
+// Spikes through a sparse matrix, twice: its gradient is a product at its connections.
+struct SparseNet : nn::Module {
+  nn::SparseLinear wires;
+  nn::LIF neuron;
+  nn::LeakyRateReadout out;
+  SparseNet()
+      : wires(random_structure(11, 11, 4, 1), {.w_init = nn::init::uniform(0, 0.5)}),
+        neuron({11}, {.tau = 5}),
+        out(11, 2) {
+    add("wires", wires);
+    add("neuron", neuron);
+    add("out", out);
+  }
+  Value update(Value x) override {
+    return out(neuron(x * 3.0 + wires(neuron.get_spike())));
+  }
+};
+const Net sparse{"sparse", {11}, {2}, true, [] { return std::make_unique<SparseNet>(); }};
+
+// A low-rank layer in front of a cell.
+struct LowRankNet : nn::Module {
+  nn::LoRA low{4, 2, 5};
+  nn::MiniGRU rnn{5, 6};
+  nn::Linear out{6, 2};
+  LowRankNet() {
+    add("low", low);
+    add("rnn", rnn);
+    add("out", out);
+  }
+  Value update(Value x) override { return out(rnn(low(x))); }
+};
+const Net low_rank{
+    "low rank", {4}, {2}, false, [] { return std::make_unique<LowRankNet>(); }};
+
 // One learner that steps, with a gradient of its own or with the update inside.
 struct Run {
   std::unique_ptr<Module> model;
@@ -56,7 +94,7 @@ struct Run {
 
   Run(const Net& n, const Algorithm& rule, const UpdateRule& update,
       const LearnerOptions& options, const OptimizerOptions& limits = {})
-      : model(nn::build_model(n.model)),
+      : model(n.built()),
         learner(*model, rule, {zeros(shape(n.input, options.batch_size))}, options),
         optimizer(update, limits),
         net(n),
@@ -145,7 +183,7 @@ void check(const Net& net, const Algorithm& rule, const UpdateRule& update,
 }  // namespace
 
 TEST_CASE("a step with its update moves parameters as the gradient and the optimiser") {
-  for (const Net* net : {&gru, &lstm, &lif, &conv})
+  for (const Net* net : {&gru, &lstm, &lif, &conv, &sparse, &low_rank})
     for (const Algorithm& rule : {Algorithm(D_RTRL{}), Algorithm(pp_prop{0.9})})
       for (const std::optional<std::int64_t> batch :
            {std::optional<std::int64_t>{}, std::optional<std::int64_t>{3}})
@@ -177,13 +215,12 @@ TEST_CASE("every optimiser goes into the step, with its moments") {
 // Sizes at which traces have kernels of their own: rows of vectors and a rest.
 TEST_CASE("large traces are moved with their weights in one pass") {
   const auto sized = [](const char* cell) {
-    static std::vector<std::string> kept;
-    kept.push_back(fmt::format(
+    const std::string model = fmt::format(
         R"({{"kind": "sequential", "layers": [
            {{"name": "rnn", "class": "{}", "args": {{"in_size": 6, "out_size": 93}}}},
            {{"name": "out", "class": "Linear", "args": {{"in_size": 93, "out_size": 4}}}}]}})",
-        cell));
-    return Net{kept.back().c_str(), {6}, {4}};
+        cell);
+    return Net{model, {6}, {4}};
   };
   for (const char* cell : {"GRUCell", "LSTMCell", "VanillaRNNCell"})
     for (const std::optional<std::int64_t> batch :
