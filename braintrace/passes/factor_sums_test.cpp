@@ -17,10 +17,11 @@ using braintrace::testing::written;
 
 namespace {
 
-// Data of two kinds, three cotangents and an array of the size of the weight.
+// Data of two kinds, three cotangents, an array of the size of the weight, small ones.
 const std::vector<Type> types = {{DType::f64, {2, 7}}, {DType::f64, {2, 7}},
                                  {DType::f64, {2, 5}}, {DType::f64, {2, 5}},
-                                 {DType::f64, {2, 5}}, {DType::f64, {7, 5}}};
+                                 {DType::f64, {2, 5}}, {DType::f64, {7, 5}},
+                                 {DType::f64, {2, 2}}, {DType::f64, {2, 2}}};
 
 Value product(const Value& x, const Value& y) {
   return dot_general(x, y, {.lhs_contract = {0}, .rhs_contract = {0}});
@@ -53,6 +54,38 @@ TEST_CASE("products of one factor are found anywhere in a sum") {
           const Value old = product(in[1], in[3]) + (in[5] + product(in[0], in[4]));
           return Values{product(in[0], in[2]) + old};
         })) == 2);
+}
+
+TEST_CASE("products behind the same views and sums become one") {
+  CHECK(products_left(written(types, [](const Values& in) {
+          const auto seen = [&](const Value& d) {
+            return sum(reshape(transpose(product(in[0], d), {1, 0}), {5, 7, 1}),
+                       {.axes = {2}});
+          };
+          return Values{seen(in[2]) + seen(in[3]) + seen(in[4])};
+        })) == 1);
+}
+
+TEST_CASE("factors that are as large as the product are products with a common factor") {
+  CHECK(products_left(written(types, [](const Values& in) {
+          const auto past = [&](const Value& d) {  // [2,5] of [2,7], made of [2,2]
+            return dot(dot(d, in[0]), in[5]);
+          };
+          return Values{past(in[6]) + past(in[7])};
+        })) == 2);
+  CHECK(products_left(written(types, [](const Values& in) {
+          const auto large = [&](const Value& w) { return dot(in[0], w * 2.0); };
+          return Values{large(in[5]) + large(tanh(in[5]))};
+        })) == 2);
+}
+
+TEST_CASE("chains that differ, or that somebody else reads, stay") {
+  CHECK(products_left(written(types, [](const Values& in) {
+          const Value a = reshape(product(in[0], in[2]), {35}),
+                      b = reshape(product(in[0], in[3]), {35}),
+                      c = reshape(transpose(product(in[0], in[4]), {1, 0}), {35});
+          return Values{a + c, b + c, b};
+        })) == 3);
 }
 
 TEST_CASE("products that somebody else reads, or whose sum does, stay") {

@@ -2,6 +2,7 @@
 #include "braintrace/passes/optimize_for_run.h"
 
 #include "braintrace/passes/contract_sums.h"
+#include "braintrace/passes/cse.h"
 #include "braintrace/passes/dce.h"
 #include "braintrace/passes/factor_sums.h"
 #include "braintrace/passes/fuse_gates.h"
@@ -48,6 +49,7 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   h = run("contract_sums", contract_sums, h);
   h = run("spread_vectors", spread_vectors, h);
   h = run("outer_products", outer_products, h);
+  h = run("cse", cse, h);  // factors in common are one value
   h = run("factor_sums", factor_sums, h);
   h = run(
       "join_sums", [](const Graph& x) { return join_sums(x); }, h);
