@@ -87,4 +87,11 @@ Ints iota_ints(std::int64_t n) {
   return out;
 }
 
+Ints inverse(const Ints& permutation) {
+  Ints out(permutation.size());
+  for (std::size_t i = 0; i < permutation.size(); ++i)
+    out[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
+  return out;
+}
+
 }  // namespace braintrace

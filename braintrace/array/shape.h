@@ -36,5 +36,6 @@ bool contains(std::span<const std::int64_t> list, std::int64_t value);
 
 // 0, 1, ..., n-1
 Ints iota_ints(std::int64_t n);
+Ints inverse(const Ints& permutation);
 
 }  // namespace braintrace

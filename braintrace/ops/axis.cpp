@@ -42,13 +42,6 @@ Ints moving_permutation(std::int64_t rank, std::int64_t from, std::int64_t to) {
   return inserted(removed(iota_ints(rank), from), to, from);
 }
 
-Ints inverse(const Ints& permutation) {
-  Ints out(permutation.size());
-  for (std::size_t i = 0; i < permutation.size(); ++i)
-    out[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
-  return out;
-}
-
 Value move_axis(const Value& v, std::int64_t from, std::int64_t to) {
   if (from == to) return v;
   return transpose(v, moving_permutation(v.rank(), from, to));

@@ -32,7 +32,6 @@ Shape joined(std::initializer_list<Shape> parts);
 
 // The permutation that takes axis `from` to place `to`, the others in order.
 Ints moving_permutation(std::int64_t rank, std::int64_t from, std::int64_t to);
-Ints inverse(const Ints& permutation);
 Value move_axis(const Value& v, std::int64_t from, std::int64_t to);
 
 // ---- batch rules ----

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution as products: what a run of output positions sees of x is laid out as rows
-// and multiplied by the kernel.
+// and multiplied by the kernel. Images whose positions lie together are convolved as they
+// lie, row by row (conv_planes.h).
 #include "braintrace/run/conv_kernel.h"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "braintrace/base/divide.h"
 #include "braintrace/base/error.h"
+#include "braintrace/run/conv_planes.h"
 #include "braintrace/run/gemm_impl.h"
 #include "braintrace/run/thread_pool.h"
 
@@ -16,7 +19,12 @@ namespace braintrace {
 struct ConvKernel::Prepared {
   DType dtype;
   std::int64_t images, spatial_in, channels, outputs, groups, positions, window;
-  std::int64_t tile;  // positions per product
+  std::int64_t tile = 0;  // positions per product
+  ConvPlaces x_at, y_at;
+  // Images by planes: of one group, and the weights as conv_planes wants them.
+  std::optional<PlaneConv> planes = {};
+  std::int64_t in_columns = 0, pad_row = 0, pad_column = 0;
+  std::vector<std::byte> weights = {};
   // Per position and place of the window: the spatial index of x met there, or -1.
   std::vector<std::int32_t> met;
 };
@@ -57,23 +65,98 @@ std::vector<std::int32_t> met_places(const ConvGeometry& g, const Shape& in,
   return met;
 }
 
+// Of an image or a window of one or two axes: rows and columns.
+struct Area {
+  std::int64_t rows, columns;
+};
+std::optional<Area> area_of(const Shape& axes) {
+  if (axes.size() == 1) return Area{1, axes[0]};
+  if (axes.size() == 2) return Area{axes[0], axes[1]};
+  return std::nullopt;
+}
+
+bool are_all(const Ints& values, std::int64_t wanted) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](std::int64_t v) { return v == wanted; });
+}
+bool goes_by_ones(const ConvGeometry& g) {
+  const auto none_below_zero = [](const Ints& pads) {
+    return std::all_of(pads.begin(), pads.end(), [](std::int64_t v) { return v >= 0; });
+  };
+  return are_all(g.strides, 1) && are_all(g.input_dilation, 1) &&
+         are_all(g.kernel_dilation, 1) && none_below_zero(g.pad_low) &&
+         none_below_zero(g.pad_high);
+}
+
+struct SpatialAxes {
+  Shape in, window, out;
+
+  explicit SpatialAxes(const ConvSpec& s) {
+    const auto spatial = static_cast<std::ptrdiff_t>(s.geometry.strides.size());
+    in.assign(s.x.end() - 1 - spatial, s.x.end() - 1);
+    window.assign(s.kernel.begin(), s.kernel.begin() + spatial);
+    out.assign(s.y.end() - 1 - spatial, s.y.end() - 1);
+  }
+};
+
+// Planes, when results lie as such and vectors are not mostly empty.
+std::optional<PlaneConv> planes_of(const ConvSpec& s, const SpatialAxes& axes) {
+  constexpr std::int64_t kVectorBytes = 64, kFewPlaces = 32;
+  constexpr std::size_t kPlaneRoom = std::size_t{1} << 19;
+  const auto w = area_of(axes.window), y = area_of(axes.out);
+  if (!w || !y || !s.y_at || s.y_at->position != 1 || !goes_by_ones(s.geometry) ||
+      num_elements(axes.in) == 0 || num_elements(axes.out) == 0)
+    return std::nullopt;
+  PlaneConv p{.dtype = s.dtype,
+              .channels = s.x.back() / s.geometry.groups,
+              .window_rows = w->rows,
+              .window_columns = w->columns,
+              .rows = y->rows,
+              .columns = y->columns};
+  const auto size = static_cast<std::int64_t>(size_of(s.dtype));
+  const bool filled = 2 * p.columns * size >= kVectorBytes ||
+                      p.channels * w->rows * w->columns <= kFewPlaces;
+  const std::int64_t elements = p.channels * p.padded_plane() + kPlaneSlack;
+  const bool fits = static_cast<std::size_t>(elements * size) <= kPlaneRoom;
+  return filled && fits ? std::optional(p) : std::nullopt;
+}
+
+ConvPlaces packed_places(const Shape& array, std::int64_t positions) {
+  return {positions * array.back(), array.back(), 1};
+}
+
 }  // namespace
 
 ConvKernel::ConvKernel(const ConvSpec& s) {
-  BT_INVARIANT(is_float(s.dtype));
-  const auto spatial = static_cast<std::ptrdiff_t>(s.geometry.strides.size());
-  const Shape in(s.x.end() - 1 - spatial, s.x.end() - 1);
-  const Shape window(s.kernel.begin(), s.kernel.begin() + spatial);
-  const Shape out(s.y.end() - 1 - spatial, s.y.end() - 1);
+  BT_INVARIANT(is_float(s.dtype) && takes(s));
+  const SpatialAxes axes(s);
+  const auto& [in, window, out] = axes;
   Prepared p{.dtype = s.dtype};
-  p.images = num_elements(Shape(s.x.begin(), s.x.end() - 1 - spatial));
+  p.images =
+      num_elements(std::span(s.x).first(s.x.size() - 1 - s.geometry.strides.size()));
   p.spatial_in = num_elements(in);
   p.channels = s.x.back();
   p.outputs = s.y.back();
   p.groups = s.geometry.groups;
   p.positions = num_elements(out);
   p.window = num_elements(window);
+  p.x_at = s.x_at.value_or(packed_places(s.x, p.spatial_in));
+  p.y_at = s.y_at.value_or(packed_places(s.y, p.positions));
   BT_INVARIANT(p.spatial_in < INT32_MAX);
+  p.planes = planes_of(s, axes);
+  if (p.planes) {
+    const Ints& low = s.geometry.pad_low;
+    p.in_columns = in.back();
+    p.pad_row = low.size() == 2 ? low[0] : 0;
+    p.pad_column = low.back();
+    const std::int64_t places = p.window * (p.channels / p.groups);
+    const std::int64_t blocks = divided_up(p.outputs / p.groups, kPlaneOutputs);
+    p.weights.resize(
+        static_cast<std::size_t>(p.groups * blocks * places * kPlaneOutputs) *
+        size_of(s.dtype));
+    prepared_ = std::make_unique<Prepared>(std::move(p));
+    return;
+  }
   p.met = met_places(s.geometry, in, window, out);
   // Rows of one tile share the scratch with the product.
   const auto row =
@@ -83,7 +166,7 @@ ConvKernel::ConvKernel(const ConvSpec& s) {
                   "ConvKernel: a window of more than 960 KB per group");
   const auto fit = static_cast<std::int64_t>(kRoom / std::max<std::size_t>(row, 1));
   p.tile = std::max<std::int64_t>(1, std::min<std::int64_t>({fit, p.positions, 256}));
-  prepared_ = std::make_unique<const Prepared>(std::move(p));
+  prepared_ = std::make_unique<Prepared>(std::move(p));
 }
 
 ConvKernel::~ConvKernel() = default;
@@ -125,19 +208,85 @@ LayOut lay_out_for(std::size_t piece) {
   }
 }
 
+// The weights of a group, output by output, in blocks; those behind the last one are 0.
+template <class T>
+void lay_out_weights(const T* kernel, std::int64_t places, std::int64_t all_outputs,
+                     std::int64_t outputs, T* to) {
+  for (std::int64_t first = 0; first < outputs; first += kPlaneOutputs)
+    for (std::int64_t k = 0; k < places; ++k, to += kPlaneOutputs)
+      for (std::int64_t o = 0; o < kPlaneOutputs; ++o)
+        to[o] = first + o < outputs ? kernel[k * all_outputs + first + o] : T(0);
+}
+
+// Channels of an image with zeros around them. `x`: the first one's position 0.
+template <class T>
+void pad_planes(const PlaneConv& c, std::int64_t rows, std::int64_t columns,
+                std::int64_t pad_row, std::int64_t pad_column, const ConvPlaces& at,
+                const T* x, T* to) {
+  std::fill_n(to, c.channels * c.padded_plane(), T(0));
+  for (std::int64_t channel = 0; channel < c.channels; ++channel)
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T* from = x + channel * at.channel + r * columns * at.position;
+      T* row = to + channel * c.padded_plane() + (r + pad_row) * c.padded_columns() +
+               pad_column;
+      if (at.position == 1)
+        std::copy_n(from, columns, row);
+      else
+        for (std::int64_t i = 0; i < columns; ++i) row[i] = from[i * at.position];
+    }
+}
+
 }  // namespace
 
-void ConvKernel::run(const void* x, const void* kernel, const void* bias, void* y,
-                     ThreadPool& pool) const {
+void ConvKernel::run_planes(const void* x, const void* kernel, const void* bias, void* y,
+                            ThreadPool& pool) const {
+  Prepared& p = *prepared_;
+  const PlaneConv& conv = *p.planes;
+  const std::int64_t outputs = p.outputs / p.groups, places = p.window * conv.channels;
+  const std::int64_t block = places * kPlaneOutputs;
+  const std::int64_t blocks = divided_up(outputs, kPlaneOutputs);
+  const double flops = 2.0 * static_cast<double>(p.images * p.positions) *
+                       static_cast<double>(places * p.outputs);
+  constexpr double kFlopsPerNs = 60;
+  const auto as = [&]<class T>(T) {
+    T* const weights = reinterpret_cast<T*>(p.weights.data());
+    for (std::int64_t g = 0; g < p.groups; ++g)
+      lay_out_weights(static_cast<const T*>(kernel) + g * outputs, places, p.outputs,
+                      outputs, weights + g * blocks * block);
+    const auto image = [&](std::int64_t t, int worker) {
+      const std::int64_t i = t / p.groups, g = t % p.groups;
+      T* const padded = reinterpret_cast<T*>(pool.scratch(worker));
+      pad_planes(conv, p.spatial_in / p.in_columns, p.in_columns, p.pad_row, p.pad_column,
+                 p.x_at,
+                 static_cast<const T*>(x) + i * p.x_at.image +
+                     g * conv.channels * p.x_at.channel,
+                 padded);
+      for (std::int64_t b = 0; b < blocks; ++b) {
+        const std::int64_t first = b * kPlaneOutputs, o = g * outputs + first;
+        conv_planes(conv,
+                    {.x = padded,
+                     .w = weights + (g * blocks + b) * block,
+                     .bias = bias == nullptr ? nullptr : static_cast<const T*>(bias) + o,
+                     .y = static_cast<T*>(y) + i * p.y_at.image + o * p.y_at.channel,
+                     .outputs = std::min(kPlaneOutputs, outputs - first),
+                     .y_plane = p.y_at.channel});
+      }
+    };
+    pool.for_tiles_if(flops / kFlopsPerNs > kSharedWork, p.images * p.groups, image);
+  };
+  p.dtype == DType::f32 ? as(float()) : as(double());
+}
+
+void ConvKernel::run_rows(const void* x, const void* kernel, const void* bias, void* y,
+                          ThreadPool& pool) const {
   const Prepared& p = *prepared_;
-  if (p.positions == 0 || p.outputs == 0) return;
   const std::size_t element = size_of(p.dtype);
   const std::int64_t c = p.channels / p.groups, o = p.outputs / p.groups;
   const std::int64_t per_image = (p.positions + p.tile - 1) / p.tile;
   GemmSpec s{.dtype = p.dtype, .m = p.tile, .n = o, .k = p.window * c};
   s.a = {s.k, 1, 0};
   s.b = {p.outputs, 1, 0};
-  s.c = {p.outputs, 1, 0};
+  s.c = {p.y_at.position, p.y_at.channel, 0};
   const auto past = [element](const void* base, std::int64_t n) {
     return static_cast<const std::byte*>(base) + n * static_cast<std::int64_t>(element);
   };
@@ -151,15 +300,28 @@ void ConvKernel::run(const void* x, const void* kernel, const void* bias, void* 
     part.m = std::min(p.tile, p.positions - first);
     std::byte* rows = pool.scratch(worker) + kGemmScratch;
     for (std::int64_t g = 0; g < p.groups; ++g) {
-      put(past(x, image * p.spatial_in * p.channels + g * c),
+      put(past(x, image * p.x_at.image + g * c * p.x_at.channel),
           p.met.data() + first * p.window, part.m * p.window,
-          static_cast<std::size_t>(p.channels) * element, piece, rows);
-      const std::byte* to = past(y, (image * p.positions + first) * p.outputs + g * o);
+          static_cast<std::size_t>(p.x_at.position) * element, piece, rows);
+      const std::byte* to = past(
+          y, image * p.y_at.image + first * p.y_at.position + g * o * p.y_at.channel);
       gemm_serial(part, rows, past(kernel, g * o), const_cast<std::byte*>(to),
                   bias == nullptr ? nullptr : past(bias, g * o), pool.scratch(worker));
     }
   };
   pool.for_tiles_if(gemm_ns(all) > kSharedWork, p.images * per_image, tile);
+}
+
+bool ConvKernel::takes(const ConvSpec& s) {
+  return !s.x_at || s.x_at->channel == 1 || s.x.back() == s.geometry.groups ||
+         planes_of(s, SpatialAxes(s)).has_value();
+}
+
+void ConvKernel::run(const void* x, const void* kernel, const void* bias, void* y,
+                     ThreadPool& pool) const {
+  const Prepared& p = *prepared_;
+  if (p.positions == 0 || p.outputs == 0 || p.images == 0) return;
+  p.planes ? run_planes(x, kernel, bias, y, pool) : run_rows(x, kernel, bias, y, pool);
 }
 
 }  // namespace braintrace

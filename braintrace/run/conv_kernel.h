@@ -2,6 +2,7 @@
 #pragma once
 // Convolution x [..., *spatial, c] * kernel [*window, c/groups, o] -> y [..., *out, o].
 #include <memory>
+#include <optional>
 
 #include "braintrace/array/dtype.h"
 #include "braintrace/array/shape.h"
@@ -11,27 +12,39 @@ namespace braintrace {
 
 class ThreadPool;
 
+// Elements from one image, position and channel to the next.
+struct ConvPlaces {
+  std::int64_t image, position, channel;
+};
 struct ConvSpec {
   DType dtype = DType::f32;  // f32 or f64
   Shape x, kernel, y;        // leading axes of x and y count as one batch
   ConvGeometry geometry;
+  std::optional<ConvPlaces> x_at = {}, y_at = {};  // absent: packed
 };
 
 class ConvKernel {
  public:
+  // InternalError unless takes(spec).
   explicit ConvKernel(const ConvSpec& spec);
+  // Channels of x lie together, or each is a group, or images go by planes.
+  static bool takes(const ConvSpec& spec);
   ~ConvKernel();
   ConvKernel(ConvKernel&&) noexcept;
   ConvKernel& operator=(ConvKernel&&) noexcept;
 
-  // Packed arrays; `bias` has o elements or is null. Bit-identical at any number of
-  // threads. Does not allocate.
+  // The kernel is packed; `bias` has o elements or is null. Bit-identical at any number
+  // of threads. Does not allocate. One caller at a time.
   void run(const void* x, const void* kernel, const void* bias, void* y,
            ThreadPool& pool) const;
 
  private:
   struct Prepared;
-  std::unique_ptr<const Prepared> prepared_;
+  void run_rows(const void* x, const void* kernel, const void* bias, void* y,
+                ThreadPool& pool) const;
+  void run_planes(const void* x, const void* kernel, const void* bias, void* y,
+                  ThreadPool& pool) const;
+  std::unique_ptr<Prepared> prepared_;
 };
 
 }  // namespace braintrace

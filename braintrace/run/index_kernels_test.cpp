@@ -13,6 +13,7 @@
 #include "braintrace/run/thread_pool.h"
 #include "braintrace/testing/check_op.h"
 #include "braintrace/testing/close.h"
+#include "braintrace/testing/every_target.h"
 #include "braintrace/testing/tolerance.h"
 
 namespace index_kernels_test {
@@ -41,6 +42,42 @@ struct ConvCase {
   Shape x, kernel;
   ConvGeometry g;
 };
+
+// Axes of images with channels in front of positions.
+Ints channels_first(const Shape& shape, const ConvGeometry& g) {
+  Ints order = iota_ints(std::ssize(shape));
+  const auto spatial = static_cast<std::ptrdiff_t>(g.strides.size());
+  std::rotate(order.end() - 1 - spatial, order.end() - 1, order.end());
+  return order;
+}
+ConvPlaces places_channels_first(const Shape& shape, const ConvGeometry& g) {
+  std::int64_t positions = 1;
+  for (std::size_t i = 0; i < g.strides.size(); ++i)
+    positions *= shape[shape.size() - 2 - i];
+  return {positions * shape.back(), 1, positions};
+}
+
+// The same with x, y or both laid out by channels; nullopt where the kernel does not
+// take x like that.
+std::optional<Array> conv_by_channels(const ConvCase& c, const Array& x, const Array& k,
+                                      const Array* bias, const Shape& out, bool x_first,
+                                      bool y_first) {
+  const DType dtype = x.dtype();
+  ConvSpec spec{dtype, c.x, c.kernel, out, c.g};
+  if (x_first) spec.x_at = places_channels_first(c.x, c.g);
+  if (y_first) spec.y_at = places_channels_first(out, c.g);
+  if (!ConvKernel::takes(spec)) return std::nullopt;
+  const Array given = x_first ? x.transposed(channels_first(c.x, c.g)).contiguous() : x;
+  const Ints order = channels_first(out, c.g);
+  Shape stored;
+  for (std::int64_t a : y_first ? order : iota_ints(std::ssize(out)))
+    stored.push_back(out[static_cast<std::size_t>(a)]);
+  Array y(dtype, stored);
+  ThreadPool pool(2);
+  ConvKernel(spec).run(given.raw(), k.raw(), bias == nullptr ? nullptr : bias->raw(),
+                       y.mutable_raw(), pool);
+  return y_first ? y.transposed(inverse(order)).contiguous() : y;
+}
 
 }  // namespace
 
@@ -139,6 +176,37 @@ TEST_CASE("convolutions of every geometry agree with their op") {
         testing::check_close("kernel", got, want, tolerance(dtype));
         CHECK(conv_kernel(x, k, bias, c.g, want, 2) == got);
       }
+}
+
+TEST_CASE("convolutions of images laid out by channels agree with their op") {
+  const ConvCase cases[] = {
+      {{5, 28, 28, 1}, {3, 3, 1, 8}, {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}},
+      {{3, 10, 10, 2}, {3, 3, 2, 11}, {{1, 1}, {1, 0}, {1, 2}, {1, 1}, {1, 1}, 1}},
+      {{2, 2, 7, 33, 4}, {5, 2, 2, 6}, {{1, 1}, {2, 0}, {2, 1}, {1, 1}, {1, 1}, 2}},
+      {{4, 45, 3}, {4, 3, 5}, {{1}, {0}, {3}, {1}, {1}, 1}},
+      {{2, 9, 9, 3}, {3, 3, 1, 3}, {{2, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 3}},
+      {{2, 3, 3, 40}, {2, 2, 40, 3}, {{1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, 1}},
+  };
+  int by_planes = 0;
+  for (const ConvCase& c : cases)
+    for (DType dtype : {DType::f32, DType::f64})
+      for (bool with_bias : {false, true})
+        for (const bool x_first : {false, true})
+          for (const bool y_first : {false, true}) {
+            const Array x = data(dtype, c.x), k = data(dtype, c.kernel, 2);
+            const Array b = data(dtype, {c.kernel.back()}, 3);
+            const Array want =
+                (with_bias ? conv(x, k, c.g, Value(b)) : conv(x, k, c.g)).array();
+            INFO(to_string(c.x) << " * " << to_string(c.kernel));
+            testing::on_every_target([&](const std::string& target) {
+              INFO(target);
+              const auto got = conv_by_channels(c, x, k, with_bias ? &b : nullptr,
+                                                want.shape(), x_first, y_first);
+              if (got) testing::check_close("kernel", *got, want, tolerance(dtype));
+              by_planes += got && x_first && c.x.back() > c.g.groups;
+            });
+          }
+  CHECK(by_planes >= 12);  // those that only planes take
 }
 
 }  // namespace index_kernels_test

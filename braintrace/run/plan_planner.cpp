@@ -14,13 +14,6 @@ Lowering lowering_of(const Graph& g, const Node& n) {
   return n.op->lower({in, out, n.attrs});
 }
 
-Ints inverse(const Ints& permutation) {
-  Ints result(permutation.size());
-  for (std::size_t i = 0; i < permutation.size(); ++i)
-    result[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
-  return result;
-}
-
 }  // namespace
 
 bool same_layout(const View& a, View b) {
@@ -202,6 +195,8 @@ void Planner::plan_node(Scope& s, std::size_t index) {
   if (const auto* loop = std::get_if<lowering::While>(&l)) return plan_while(s, n, *loop);
   if (const auto* cond = std::get_if<lowering::Cond>(&l)) return plan_cond(s, n, *cond);
   if (const auto* gemm = std::get_if<lowering::Gemm>(&l)) return plan_gemm(s, n, *gemm);
+  if (const auto* conv = std::get_if<lowering::Conv>(&l))
+    return plan_conv(s, n, conv->geometry);
   if (!plan_kernel(s, n, l)) plan_eval(s, n);
 }
 

@@ -99,6 +99,8 @@ class Planner {
   void pack_invariant(Scope& s, ValueId factor, GemmStep& step);
   std::vector<PackStep> packs_of_parts(Scope& home, const GemmStep& step, View whole);
   void leave_out_copies(Scope& s, int to);
+  View place_images(Scope& s, const Node& n, const ConvGeometry& g);
+  void plan_conv(Scope& s, const Node& n, const ConvGeometry& g);
   bool plan_kernel(Scope& s, const Node& n, const Lowering& l, bool added = false);
   void plan_pad(Scope& s, const Node& n, const lowering::Pad& l);
   void plan_eval(Scope& s, const Node& n);
