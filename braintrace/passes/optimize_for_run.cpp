@@ -19,6 +19,7 @@
 #include "braintrace/passes/spread_vectors.h"
 #include "braintrace/passes/squeeze_axes.h"
 #include "braintrace/passes/stretch_constants.h"
+#include "braintrace/passes/sum_groups.h"
 #include "braintrace/passes/turn_chains.h"
 #include "braintrace/passes/unit_products.h"
 
@@ -46,10 +47,13 @@ Graph optimize_for_run(const Graph& g, PassRunner& run) {
   h = run("dce", dce, h);  // what a later loop no longer reads, an earlier one drops
   h = run(
       "split_scan", [](const Graph& x) { return split_scan(x); }, h);
+  h = run("dce", dce, h);
+  h = run("sum_groups", sum_groups, h);
   h = run("contract_sums", contract_sums, h);
   h = run("spread_vectors", spread_vectors, h);
   h = run("outer_products", outer_products, h);
-  h = run("cse", cse, h);  // factors in common are one value
+  h = run("cse", cse, h);  // factors in common are one value, and read by what is left
+  h = run("dce", dce, h);
   h = run("factor_sums", factor_sums, h);
   h = run(
       "join_sums", [](const Graph& x) { return join_sums(x); }, h);

@@ -19,12 +19,17 @@ namespace braintrace {
 struct ConvKernel::Prepared {
   DType dtype;
   std::int64_t images, spatial_in, channels, outputs, groups, positions, window;
-  std::int64_t tile = 0;  // positions per product
+  std::int64_t tile = 0;    // positions per product
+  std::int64_t places = 0;  // of the window per product
   ConvPlaces x_at, y_at;
   // Images by planes: of one group, and the weights as conv_planes wants them.
   std::optional<PlaneConv> planes = {};
   std::int64_t in_columns = 0, pad_row = 0, pad_column = 0;
   std::vector<std::byte> weights = {};
+  // Kernels by planes: sums of parts of the channels, each results by position.
+  std::optional<ConvKernelPlaces> kernel_at = {};
+  std::int64_t parts = 0;
+  std::vector<std::byte> sums = {};
   // Per position and place of the window: the spatial index of x met there, or -1.
   std::vector<std::int32_t> met;
 };
@@ -121,6 +126,34 @@ std::optional<PlaneConv> planes_of(const ConvSpec& s, const SpatialAxes& axes) {
   return filled && fits ? std::optional(p) : std::nullopt;
 }
 
+// Results of one image whose factors are planes, few enough to be summed one by one.
+constexpr std::int64_t kFewResults = 64, kChannelsAtOnce = 8, kMostParts = 16;
+std::optional<PlaneConv> sums_of(const ConvSpec& s, const SpatialAxes& axes) {
+  constexpr std::int64_t kVectorBytes = 64;
+  constexpr std::size_t kPlaneRoom = std::size_t{1} << 19;
+  const auto w = area_of(axes.window), y = area_of(axes.out);
+  const std::int64_t images =
+      num_elements(std::span(s.x).first(s.x.size() - 1 - axes.in.size()));
+  const std::int64_t results = num_elements(axes.out);
+  if (!w || !y || !s.x_at || !s.kernel_at || !goes_by_ones(s.geometry) || images != 1 ||
+      s.x_at->position != 1 || s.kernel_at->window != 1 || results == 0 ||
+      results > kFewResults || num_elements(axes.in) == 0)
+    return std::nullopt;
+  PlaneConv p{.dtype = s.dtype,
+              .channels = std::min(kChannelsAtOnce, s.x.back() / s.geometry.groups),
+              .window_rows = w->rows,
+              .window_columns = w->columns,
+              .rows = y->rows,
+              .columns = y->columns};
+  const auto size = static_cast<std::int64_t>(size_of(s.dtype));
+  const bool fits =
+      static_cast<std::size_t>((p.channels * p.padded_plane() + kPlaneSlack) * size) <=
+      kPlaneRoom;
+  return p.channels > 0 && fits && 2 * p.window_columns * size >= kVectorBytes
+             ? std::optional(p)
+             : std::nullopt;
+}
+
 ConvPlaces packed_places(const Shape& array, std::int64_t positions) {
   return {positions * array.back(), array.back(), 1};
 }
@@ -143,12 +176,22 @@ ConvKernel::ConvKernel(const ConvSpec& s) {
   p.x_at = s.x_at.value_or(packed_places(s.x, p.spatial_in));
   p.y_at = s.y_at.value_or(packed_places(s.y, p.positions));
   BT_INVARIANT(p.spatial_in < INT32_MAX);
-  p.planes = planes_of(s, axes);
+  p.kernel_at = s.kernel_at;
+  p.planes = s.kernel_at ? sums_of(s, axes) : planes_of(s, axes);
   if (p.planes) {
     const Ints& low = s.geometry.pad_low;
     p.in_columns = in.back();
     p.pad_row = low.size() == 2 ? low[0] : 0;
     p.pad_column = low.back();
+  }
+  if (p.planes && s.kernel_at) {
+    p.parts = std::min(kMostParts, divided_up(p.channels / p.groups, kChannelsAtOnce));
+    p.sums.resize(static_cast<std::size_t>(p.parts * p.positions * p.outputs) *
+                  size_of(s.dtype));
+    prepared_ = std::make_unique<Prepared>(std::move(p));
+    return;
+  }
+  if (p.planes) {
     const std::int64_t places = p.window * (p.channels / p.groups);
     const std::int64_t blocks = divided_up(p.outputs / p.groups, kPlaneOutputs);
     p.weights.resize(
@@ -159,13 +202,14 @@ ConvKernel::ConvKernel(const ConvSpec& s) {
   }
   p.met = met_places(s.geometry, in, window, out);
   // Rows of one tile share the scratch with the product.
-  const auto row =
-      static_cast<std::size_t>(p.window * p.channels / p.groups) * size_of(s.dtype);
+  const auto piece = static_cast<std::size_t>(p.channels / p.groups) * size_of(s.dtype);
   constexpr std::size_t kRoom = ThreadPool::kScratchBytes - kGemmScratch;
-  BT_REQUIRE_KIND(row <= kRoom, ErrorKind::not_supported,
-                  "ConvKernel: a window of more than 960 KB per group");
-  const auto fit = static_cast<std::int64_t>(kRoom / std::max<std::size_t>(row, 1));
-  p.tile = std::max<std::int64_t>(1, std::min<std::int64_t>({fit, p.positions, 256}));
+  BT_REQUIRE_KIND(piece <= kRoom, ErrorKind::not_supported,
+                  "ConvKernel: channels of more than 768 KB per group");
+  const auto fit = static_cast<std::int64_t>(kRoom / std::max<std::size_t>(piece, 1));
+  p.places = std::min(std::max<std::int64_t>(p.window, 1), fit);
+  p.tile = std::max<std::int64_t>(
+      1, std::min<std::int64_t>({fit / p.places, p.positions, 256}));
   prepared_ = std::make_unique<Prepared>(std::move(p));
 }
 
@@ -296,23 +340,87 @@ void ConvKernel::run_rows(const void* x, const void* kernel, const void* bias, v
   all.m = p.images * p.positions * p.groups;
   const auto tile = [&](std::int64_t t, int worker) {
     const std::int64_t image = t / per_image, first = t % per_image * p.tile;
-    GemmSpec part = s;
-    part.m = std::min(p.tile, p.positions - first);
     std::byte* rows = pool.scratch(worker) + kGemmScratch;
-    for (std::int64_t g = 0; g < p.groups; ++g) {
-      put(past(x, image * p.x_at.image + g * c * p.x_at.channel),
-          p.met.data() + first * p.window, part.m * p.window,
-          static_cast<std::size_t>(p.x_at.position) * element, piece, rows);
+    // The places of the window from `from` on, of all positions of the tile.
+    const auto product = [&](std::int64_t g, std::int64_t from) {
+      GemmSpec part = s;
+      part.m = std::min(p.tile, p.positions - first);
+      const std::int64_t places = std::min(p.places, p.window - from);
+      part.k = part.a.row = places * c;
+      part.beta = from == 0 ? 0 : 1;
+      const bool whole = places == p.window;  // then positions lie one after the other
+      for (std::int64_t i = 0; i < (whole ? 1 : part.m); ++i)
+        put(past(x, image * p.x_at.image + g * c * p.x_at.channel),
+            p.met.data() + (first + i) * p.window + from,
+            whole ? part.m * places : places,
+            static_cast<std::size_t>(p.x_at.position) * element, piece,
+            rows + static_cast<std::size_t>(i * places) * piece);
       const std::byte* to = past(
           y, image * p.y_at.image + first * p.y_at.position + g * o * p.y_at.channel);
-      gemm_serial(part, rows, past(kernel, g * o), const_cast<std::byte*>(to),
-                  bias == nullptr ? nullptr : past(bias, g * o), pool.scratch(worker));
-    }
+      gemm_serial(part, rows, past(kernel, from * c * p.outputs + g * o),
+                  const_cast<std::byte*>(to),
+                  bias == nullptr || from > 0 ? nullptr : past(bias, g * o),
+                  pool.scratch(worker));
+    };
+    for (std::int64_t g = 0; g < p.groups; ++g)
+      for (std::int64_t from = 0; from < std::max<std::int64_t>(p.window, 1);
+           from += p.places)
+        product(g, from);
   };
   pool.for_tiles_if(gemm_ns(all) > kSharedWork, p.images * per_image, tile);
 }
 
+// Parts of the channels by themselves, then their sums: cut by shape alone.
+void ConvKernel::run_sums(const void* x, const void* kernel, const void* bias, void* y,
+                          ThreadPool& pool) const {
+  Prepared& p = *prepared_;
+  const std::int64_t channels = p.channels / p.groups, outputs = p.outputs / p.groups;
+  const std::int64_t results = p.positions * outputs;  // of a part
+  const double flops = 2.0 * static_cast<double>(p.positions * p.outputs) *
+                       static_cast<double>(p.window * channels);
+  constexpr double kFlopsPerNs = 60;
+  const auto as = [&]<class T>(T) {
+    T* const sums = reinterpret_cast<T*>(p.sums.data());
+    const auto part = [&](std::int64_t t, int worker) {
+      const std::int64_t g = t / p.parts, first = t % p.parts * channels / p.parts,
+                         last = (t % p.parts + 1) * channels / p.parts;
+      T* const padded = reinterpret_cast<T*>(pool.scratch(worker));
+      T* const to = sums + t * results;
+      std::fill_n(to, results, T(0));
+      PlaneConv conv = *p.planes;
+      for (std::int64_t c = first; c < last; c += conv.channels) {
+        conv.channels = std::min(p.planes->channels, last - c);
+        pad_planes(conv, p.spatial_in / p.in_columns, p.in_columns, p.pad_row,
+                   p.pad_column, p.x_at,
+                   static_cast<const T*>(x) + (g * channels + c) * p.x_at.channel,
+                   padded);
+        for (std::int64_t o = 0; o < outputs; o += kPlaneOutputs)
+          sum_planes(conv,
+                     {.x = padded,
+                      .k = static_cast<const T*>(kernel) + c * p.kernel_at->channel +
+                           (g * outputs + o) * p.kernel_at->output,
+                      .k_channel = p.kernel_at->channel,
+                      .k_output = p.kernel_at->output,
+                      .y = to + o,
+                      .outputs = std::min(kPlaneOutputs, outputs - o),
+                      .y_row = outputs});
+      }
+    };
+    pool.for_tiles_if(flops / kFlopsPerNs > kSharedWork, p.groups * p.parts, part);
+    for (std::int64_t i = 0; i < p.positions; ++i)
+      for (std::int64_t o = 0; o < p.outputs; ++o) {
+        const T* from =
+            sums + o / outputs * p.parts * results + i * outputs + o % outputs;
+        T sum = bias == nullptr ? T(0) : static_cast<const T*>(bias)[o];
+        for (std::int64_t k = 0; k < p.parts; ++k) sum += from[k * results];
+        static_cast<T*>(y)[i * p.y_at.position + o * p.y_at.channel] = sum;
+      }
+  };
+  p.dtype == DType::f32 ? as(float()) : as(double());
+}
+
 bool ConvKernel::takes(const ConvSpec& s) {
+  if (s.kernel_at) return sums_of(s, SpatialAxes(s)).has_value();
   return !s.x_at || s.x_at->channel == 1 || s.x.back() == s.geometry.groups ||
          planes_of(s, SpatialAxes(s)).has_value();
 }
@@ -321,7 +429,10 @@ void ConvKernel::run(const void* x, const void* kernel, const void* bias, void* 
                      ThreadPool& pool) const {
   const Prepared& p = *prepared_;
   if (p.positions == 0 || p.outputs == 0 || p.images == 0) return;
-  p.planes ? run_planes(x, kernel, bias, y, pool) : run_rows(x, kernel, bias, y, pool);
+  const auto way = !p.planes     ? &ConvKernel::run_rows
+                   : p.kernel_at ? &ConvKernel::run_sums
+                                 : &ConvKernel::run_planes;
+  (this->*way)(x, kernel, bias, y, pool);
 }
 
 }  // namespace braintrace

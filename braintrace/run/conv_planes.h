@@ -34,4 +34,18 @@ struct PlaneOperands {
 };
 void conv_planes(const PlaneConv& conv, const PlaneOperands& o);
 
+// The same where the window is large and results are few, as in the gradient of a kernel:
+// both factors are planes, multiplied along their rows.
+//   y[r * columns + c][o] += sum over channels and places (i, j) of
+//     x[channel][r + i][c + j] * k[channel][o][i][j],  o < outputs <= kPlaneOutputs
+// x: padded planes. k: planes by channel and output, so many elements apart. Rows of y
+// lie y_row elements apart.
+struct PlaneSums {
+  const void *x, *k;
+  std::int64_t k_channel, k_output;
+  void* y;
+  std::int64_t outputs, y_row;
+};
+void sum_planes(const PlaneConv& conv, const PlaneSums& o);
+
 }  // namespace braintrace

@@ -209,4 +209,60 @@ TEST_CASE("convolutions of images laid out by channels agree with their op") {
   CHECK(by_planes >= 12);  // those that only planes take
 }
 
+// As the gradient of a kernel: both factors by planes, few results, many channels.
+TEST_CASE("few results of factors by planes agree with their op") {
+  const ConvCase cases[] = {
+      {{1, 28, 28, 37}, {28, 28, 37, 8}, {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}},
+      {{9, 17, 6}, {9, 16, 3, 22}, {{1, 1}, {1, 0}, {1, 4}, {1, 1}, {1, 1}, 2}},
+      {{1, 20, 5}, {18, 5, 3}, {{1}, {0}, {2}, {1}, {1}, 1}},
+  };
+  for (const ConvCase& c : cases)
+    for (DType dtype : {DType::f32, DType::f64})
+      for (bool with_bias : {false, true}) {
+        INFO(to_string(c.x) << " * " << to_string(c.kernel));
+        const Array x = data(dtype, c.x), k = data(dtype, c.kernel, 2);
+        const Array b = data(dtype, {c.kernel.back()}, 3);
+        const Array x64 = x.astype(DType::f64), k64 = k.astype(DType::f64);
+        const Value exact = with_bias ? conv(x64, k64, c.g, Value(b.astype(DType::f64)))
+                                      : conv(x64, k64, c.g);
+        const Array want = exact.array();
+        // Channel, output, window.
+        const std::int64_t rank = k.rank();
+        Ints order = iota_ints(rank);
+        std::rotate(order.begin(), order.end() - 2, order.end());
+        const Array given = x.transposed(channels_first(c.x, c.g)).contiguous();
+        const Array planes = k.transposed(order).contiguous();
+        const std::int64_t window =
+            num_elements(std::span(c.kernel).first(c.kernel.size() - 2));
+        ConvSpec spec{dtype, c.x, c.kernel, want.shape(), c.g};
+        spec.x_at = places_channels_first(c.x, c.g);
+        spec.kernel_at = ConvKernelPlaces{1, window * c.kernel.back(), window};
+        REQUIRE(ConvKernel::takes(spec));
+        testing::on_every_target([&](const std::string& target) {
+          INFO(target);
+          Array first(dtype, want.shape());
+          for (const int threads : {1, 2, 4}) {
+            Array y(dtype, want.shape());
+            ThreadPool pool(threads);
+            ConvKernel(spec).run(given.raw(), planes.raw(), with_bias ? b.raw() : nullptr,
+                                 y.mutable_raw(), pool);
+            testing::check_close("kernel", y.astype(DType::f64), want,
+                                 20 * tolerance(dtype));  // up to 29,000 terms
+            if (threads == 1) first = y;
+            CHECK(y == first);
+          }
+        });
+      }
+}
+
+TEST_CASE("windows larger than the room of a thread are cut") {
+  const ConvCase c{
+      {2, 40, 41, 300}, {30, 31, 300, 2}, {{1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, 1}};
+  const Array x = data(DType::f64, c.x), k = data(DType::f64, c.kernel, 2);
+  const Array b = data(DType::f64, {2}, 3);
+  const Array want = conv(x, k, c.g, Value(b)).array();
+  // 279,000 terms of a size up to 9
+  testing::check_close("kernel", conv_kernel(x, k, &b, c.g, want, 2), want, 1e-9);
+}
+
 }  // namespace index_kernels_test

@@ -335,6 +335,13 @@ std::optional<ConvPlaces> conv_places(const View& v, const ConvGeometry& g) {
   return ConvPlaces{images->stride, positions->stride, v.strides.back()};
 }
 
+std::optional<ConvKernelPlaces> conv_kernel_places(const View& v, const ConvGeometry& g) {
+  const auto window = as_one(v, iota_ints(std::ssize(g.strides)));
+  if (!window) return std::nullopt;
+  return ConvKernelPlaces{window->stride, v.strides[v.strides.size() - 2],
+                          v.strides.back()};
+}
+
 }  // namespace
 
 // Where the result of a convolution goes: its home, or, if all that reads it puts
@@ -367,11 +374,18 @@ void Planner::plan_conv(Scope& s, const Node& n, const ConvGeometry& g) {
   ConvSpec spec{y.dtype, given.shape, s.g.type(n.inputs[1]).shape, y.shape, g};
   spec.x_at = conv_places(given, g);
   spec.y_at = conv_places(y, g);
-  const bool as_given = spec.x_at && ConvKernel::takes(spec);
+  View kernel = view(s, n.inputs[1]);
+  spec.kernel_at = conv_kernel_places(kernel, g);
+  const bool by_sums = spec.kernel_at && ConvKernel::takes(spec);
+  if (!by_sums) {
+    kernel = packed(s, kernel, tick());
+    spec.kernel_at = std::nullopt;
+  }
+  const bool as_given = by_sums || (spec.x_at && ConvKernel::takes(spec));
   const View x = as_given ? given : packed(s, given, tick());
   if (!as_given) spec.x_at = conv_places(x, g);
-  KernelStep step{ConvKernel(spec), {x}, y};
-  for (std::size_t i = 1; i < n.inputs.size(); ++i)
+  KernelStep step{ConvKernel(spec), {x, kernel}, y};
+  for (std::size_t i = 2; i < n.inputs.size(); ++i)
     step.in.push_back(packed(s, view(s, n.inputs[i]), tick()));
   const int time = tick();
   for (const View& v : step.in) read(v, time);
