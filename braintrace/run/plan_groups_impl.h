@@ -36,6 +36,11 @@ std::vector<Group> ordered(std::vector<Group> groups, const Graph& g,
 
 // Can be added to what lies where its result goes.
 bool is_product(const Lowering& l);
+// By node: it adds products that nobody else reads, so that each can be added where the
+// one before it lies: two products, or any number of them to an input that becomes an
+// output.
+std::vector<bool> additions_of_products(const Graph& g,
+                                        std::span<const Lowering> lowered);
 
 // The output is the input under another shape, type or order: no work of its own.
 bool is_window(const Graph& g, const Node& n, const Lowering& l);

@@ -117,6 +117,19 @@ std::optional<View> reshaped(const View& v, const Shape& shape) {
   return out;
 }
 
+std::optional<JoinedAxes> as_one(const View& v, const Ints& axes) {
+  JoinedAxes e;
+  bool any = false;
+  for (std::int64_t axis : axes) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (v.shape[a] == 1) continue;
+    if (any && e.stride != v.strides[a] * v.shape[a]) return std::nullopt;
+    e = {e.size * v.shape[a], v.strides[a]};
+    any = true;
+  }
+  return e;
+}
+
 std::string to_string(const View& v) {
   return fmt::format("{} in {}", to_string(v.type()), v.buffer);
 }

@@ -36,6 +36,12 @@ View step_of(const View& v);
 // Nullopt when the elements do not lie so that strides can say it.
 std::optional<View> reshaped(const View& v, const Shape& shape);
 
+// A list of axes as one: nullopt when their elements do not follow one stride.
+struct JoinedAxes {
+  std::int64_t size = 1, stride = 1;
+};
+std::optional<JoinedAxes> as_one(const View& v, const Ints& axes);
+
 std::string to_string(const View& v);  // "f32[2,3] in 4"
 
 }  // namespace braintrace::plan

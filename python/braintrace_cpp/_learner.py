@@ -118,15 +118,12 @@ class ETraceAlgorithm:
 
     def step_grad(self, *args, loss, weight=1.0):
         """(loss, gradients) of one step; states and traces move on."""
-        learner = self._learner or self._compiled()
-        return learner.step_grad(loss, weight, args)
+        return (self._learner or self._compiled()).step_grad(loss, weight, args)
 
     def step_update(self, *args, loss, optimizer, weight=1.0):
-        """The loss of one step that moves the parameters by its gradient, at once; states and
-        traces move on. What `optimizer.update(model, grads)` does behind step_grad, but gradients
-        are stored nowhere. With has_aux (loss, aux)."""
-        learner = self._learner or self._compiled()
-        return learner.step_update(loss, optimizer, weight, args)
+        """The loss (has_aux: loss, aux) of one step that moves the parameters at once, as step_grad
+        and `optimizer.update(model, grads)` would; gradients are stored nowhere."""
+        return (self._learner or self._compiled()).step_update(loss, optimizer, weight, args)
 
     def modulated_grad(self, *args, modulator):
         """(outputs, gradients) of one step under a modulatory rule without a loss: the modulator
