@@ -54,14 +54,6 @@ class SameMake {
     return out;
   }
 
-  // A product of two factors.
-  bool is_product(const Node& n) const {
-    const Lowering& l = lowered_.lowering(n);
-    return n.inputs.size() == 2 && (std::holds_alternative<lowering::Gemm>(l) ||
-                                    std::holds_alternative<lowering::Conv>(l) ||
-                                    std::holds_alternative<lowering::SparseOuter>(l));
-  }
-
  private:
   const Node* maker(ValueId v) const {
     const Node* n = lowered_.producer(v);
@@ -69,7 +61,7 @@ class SameMake {
   }
   // Which factors of two products differ.
   std::optional<std::size_t> side(const Node& n, const Node& m) const {
-    if (!is_product(n)) return std::nullopt;
+    if (!is_product(lowered_, n)) return std::nullopt;
     for (const std::size_t s : {1U, 0U}) {
       const Type& type = g_.type(n.inputs[s]);
       if (n.inputs[1 - s] != m.inputs[1 - s] || g_.type(m.inputs[s]) != type) continue;
@@ -133,7 +125,7 @@ class SumFactors {
   // A product of two factors that this sum alone reads, else null.
   const Node* product(ValueId v) const {
     const Node* n = lowered_.producer(v);
-    return n && lowered_.uses(v) == 1 && make_.is_product(*n) ? n : nullptr;
+    return n && lowered_.uses(v) == 1 && is_product(lowered_, *n) ? n : nullptr;
   }
 
   // False: the summand joined a term that was there.

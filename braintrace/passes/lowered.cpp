@@ -29,6 +29,13 @@ bool is_sum(const Lowering& l) {
   return r && r->kind == ReduceKind::sum;
 }
 
+bool is_product(const LoweredGraph& g, const Node& n) {
+  const Lowering& l = g.lowering(n);
+  return n.inputs.size() == 2 && (std::holds_alternative<lowering::Gemm>(l) ||
+                                  std::holds_alternative<lowering::Conv>(l) ||
+                                  std::holds_alternative<lowering::SparseOuter>(l));
+}
+
 const lowering::Gemm* plain_gemm(const LoweredGraph& g, const Node& n) {
   return n.inputs.size() == 2 ? std::get_if<lowering::Gemm>(&g.lowering(n)) : nullptr;
 }

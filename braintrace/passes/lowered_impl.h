@@ -33,6 +33,9 @@ bool is_sum(const Lowering& l);
 // A product of two operands without a bias, else null.
 const lowering::Gemm* plain_gemm(const LoweredGraph& g, const Node& n);
 
+// A product of two factors: dense, a convolution, or at connections.
+bool is_product(const LoweredGraph& g, const Node& n);
+
 // For a node that only permutes axes, stretches them or adds and drops axes of size 1:
 // by input axis, the output axis it becomes; -1 where an axis of size 1 is dropped or
 // stretched. Nullopt for any other node.

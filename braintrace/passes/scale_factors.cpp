@@ -69,11 +69,7 @@ class Scales {
     return is_micro(l, MicroOp::add) || is_micro(l, MicroOp::sub);
   }
   bool multiplies(const Node& n) const {
-    const Lowering& l = lowered_.lowering(n);
-    return n.inputs.size() == 2 &&
-           (is_micro(l, MicroOp::mul) || std::holds_alternative<lowering::Gemm>(l) ||
-            std::holds_alternative<lowering::Conv>(l) ||
-            std::holds_alternative<lowering::SparseOuter>(l));
+    return is_micro(lowered_.lowering(n), MicroOp::mul) || is_product(lowered_, n);
   }
   std::optional<std::size_t> factor(const Node& n, std::int64_t size) const {
     for (const bool small : {true, false})

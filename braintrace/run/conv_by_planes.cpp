@@ -4,6 +4,7 @@
 
 #include "braintrace/base/divide.h"
 #include "braintrace/run/conv_kernel_impl.h"
+#include "braintrace/run/gemm.h"
 #include "braintrace/run/thread_pool.h"
 
 namespace braintrace {
@@ -37,6 +38,9 @@ void pad_planes(const PlaneConv& c, std::int64_t rows, std::int64_t columns,
     }
 }
 
+// Taken as a product of matrices.
+bool is_shared(const GemmSpec& s) { return gemm_ns(s) > kSharedWork; }
+
 }  // namespace
 
 void ConvKernel::run_planes(const void* x, const void* kernel, const void* bias, void* y,
@@ -46,9 +50,8 @@ void ConvKernel::run_planes(const void* x, const void* kernel, const void* bias,
   const std::int64_t outputs = p.outputs / p.groups, places = p.window * conv.channels;
   const std::int64_t block = places * kPlaneOutputs;
   const std::int64_t blocks = divided_up(outputs, kPlaneOutputs);
-  const double flops = 2.0 * static_cast<double>(p.images * p.positions) *
-                       static_cast<double>(places * p.outputs);
-  constexpr double kFlopsPerNs = 60;
+  const bool shared = is_shared(
+      {.dtype = p.dtype, .m = p.images * p.positions, .n = p.outputs, .k = places});
   const auto as = [&]<class T>(T) {
     T* const weights = reinterpret_cast<T*>(p.weights.data());
     for (std::int64_t g = 0; g < p.groups; ++g)
@@ -73,7 +76,7 @@ void ConvKernel::run_planes(const void* x, const void* kernel, const void* bias,
                      .y_plane = p.y_at.channel});
       }
     };
-    pool.for_tiles_if(flops / kFlopsPerNs > kSharedWork, p.images * p.groups, image);
+    pool.for_tiles_if(shared, p.images * p.groups, image);
   };
   p.dtype == DType::f32 ? as(float()) : as(double());
 }
@@ -84,9 +87,8 @@ void ConvKernel::run_sums(const void* x, const void* kernel, const void* bias, v
   Prepared& p = *prepared_;
   const std::int64_t channels = p.channels / p.groups, outputs = p.outputs / p.groups;
   const std::int64_t results = p.positions * outputs;  // of a part
-  const double flops = 2.0 * static_cast<double>(p.positions * p.outputs) *
-                       static_cast<double>(p.window * channels);
-  constexpr double kFlopsPerNs = 60;
+  const bool shared = is_shared(
+      {.dtype = p.dtype, .m = p.positions, .n = p.outputs, .k = p.window * channels});
   const auto as = [&]<class T>(T) {
     T* const sums = reinterpret_cast<T*>(p.sums.data());
     const auto part = [&](std::int64_t t, int worker) {
@@ -114,7 +116,7 @@ void ConvKernel::run_sums(const void* x, const void* kernel, const void* bias, v
                       .y_row = outputs});
       }
     };
-    pool.for_tiles_if(flops / kFlopsPerNs > kSharedWork, p.groups * p.parts, part);
+    pool.for_tiles_if(shared, p.groups * p.parts, part);
     for (std::int64_t i = 0; i < p.positions; ++i)
       for (std::int64_t o = 0; o < p.outputs; ++o) {
         const T* from =

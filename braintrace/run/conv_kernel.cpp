@@ -83,54 +83,52 @@ struct SpatialAxes {
   }
 };
 
-// Planes, when results lie as such and vectors are not mostly empty.
-std::optional<PlaneConv> planes_of(const ConvSpec& s, const SpatialAxes& axes) {
-  constexpr std::int64_t kVectorBytes = 64, kFewPlaces = 32;
+bool fills_vectors(const ConvSpec& s, std::int64_t columns) {
+  constexpr std::size_t kVectorBytes = 64;
+  return 2 * static_cast<std::size_t>(columns) * size_of(s.dtype) >= kVectorBytes;
+}
+
+// So many channels as planes: nullopt where positions do not go by ones, and where padded
+// planes do not fit the room of a thread.
+std::optional<PlaneConv> by_planes(const ConvSpec& s, const SpatialAxes& axes,
+                                   std::int64_t channels) {
   constexpr std::size_t kPlaneRoom = std::size_t{1} << 19;
   const auto w = area_of(axes.window), y = area_of(axes.out);
-  if (!w || !y || !s.y_at || s.y_at->position != 1 || !goes_by_ones(s.geometry) ||
+  if (!w || !y || !goes_by_ones(s.geometry) || channels == 0 ||
       num_elements(axes.in) == 0 || num_elements(axes.out) == 0)
     return std::nullopt;
-  PlaneConv p{.dtype = s.dtype,
-              .channels = s.x.back() / s.geometry.groups,
-              .window_rows = w->rows,
-              .window_columns = w->columns,
-              .rows = y->rows,
-              .columns = y->columns};
-  const auto size = static_cast<std::int64_t>(size_of(s.dtype));
-  const bool filled = 2 * p.columns * size >= kVectorBytes ||
-                      p.channels * w->rows * w->columns <= kFewPlaces;
-  const std::int64_t elements = p.channels * p.padded_plane() + kPlaneSlack;
-  const bool fits = static_cast<std::size_t>(elements * size) <= kPlaneRoom;
-  return filled && fits ? std::optional(p) : std::nullopt;
+  const PlaneConv p{.dtype = s.dtype,
+                    .channels = channels,
+                    .window_rows = w->rows,
+                    .window_columns = w->columns,
+                    .rows = y->rows,
+                    .columns = y->columns};
+  const auto elements =
+      static_cast<std::size_t>(p.channels * p.padded_plane() + kPlaneSlack);
+  return elements * size_of(s.dtype) <= kPlaneRoom ? std::optional(p) : std::nullopt;
+}
+
+// When results lie as planes and vectors of them are not mostly empty.
+std::optional<PlaneConv> planes_of(const ConvSpec& s, const SpatialAxes& axes) {
+  constexpr std::int64_t kFewPlaces = 32;
+  const std::int64_t channels = s.x.back() / s.geometry.groups;
+  const bool few = channels * num_elements(axes.window) <= kFewPlaces;
+  if (!s.y_at || s.y_at->position != 1 || axes.out.empty() ||
+      !(few || fills_vectors(s, axes.out.back())))
+    return std::nullopt;
+  return by_planes(s, axes, channels);
 }
 
 // Results of one image whose factors are planes, few enough to be summed one by one.
 constexpr std::int64_t kFewResults = 64, kChannelsAtOnce = 8, kMostParts = 16;
 std::optional<PlaneConv> sums_of(const ConvSpec& s, const SpatialAxes& axes) {
-  constexpr std::int64_t kVectorBytes = 64;
-  constexpr std::size_t kPlaneRoom = std::size_t{1} << 19;
-  const auto w = area_of(axes.window), y = area_of(axes.out);
   const std::int64_t images =
       num_elements(std::span(s.x).first(s.x.size() - 1 - axes.in.size()));
-  const std::int64_t results = num_elements(axes.out);
-  if (!w || !y || !s.x_at || !s.kernel_at || !goes_by_ones(s.geometry) || images != 1 ||
-      s.x_at->position != 1 || s.kernel_at->window != 1 || results == 0 ||
-      results > kFewResults || num_elements(axes.in) == 0)
+  if (!s.x_at || s.x_at->position != 1 || !s.kernel_at || s.kernel_at->window != 1 ||
+      images != 1 || num_elements(axes.out) > kFewResults || axes.window.empty() ||
+      !fills_vectors(s, axes.window.back()))
     return std::nullopt;
-  PlaneConv p{.dtype = s.dtype,
-              .channels = std::min(kChannelsAtOnce, s.x.back() / s.geometry.groups),
-              .window_rows = w->rows,
-              .window_columns = w->columns,
-              .rows = y->rows,
-              .columns = y->columns};
-  const auto size = static_cast<std::int64_t>(size_of(s.dtype));
-  const bool fits =
-      static_cast<std::size_t>((p.channels * p.padded_plane() + kPlaneSlack) * size) <=
-      kPlaneRoom;
-  return p.channels > 0 && fits && 2 * p.window_columns * size >= kVectorBytes
-             ? std::optional(p)
-             : std::nullopt;
+  return by_planes(s, axes, std::min(kChannelsAtOnce, s.x.back() / s.geometry.groups));
 }
 
 ConvPlaces packed_places(const Shape& array, std::int64_t positions) {

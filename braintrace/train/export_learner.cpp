@@ -11,6 +11,7 @@
 #include "braintrace/passes/if_convert.h"
 #include "braintrace/passes/pipeline.h"
 #include "braintrace/train/optimizer_program.h"
+#include "braintrace/train/update_program.h"
 
 namespace braintrace {
 namespace {
@@ -122,8 +123,9 @@ class Exporter {
         moments.emplace(name, b.input(gradient.type()));
         spec_.inputs.push_back({name + "/" + leaf, Role::state});
       }
-      const OptimizerStep s = optimizer_step(rule, parameter(leaf, in), gradient,
-                                             astype(count, gradient.dtype()), moments);
+      const OptimizerStep s =
+          optimizer_step(rule, in[program_.num_args + leaf_of(program_, leaf)], gradient,
+                         astype(count, gradient.dtype()), moments);
       for (const auto& [name, value] : s.moments) {
         more.push_back(select(counts, value, moments.at(name)));
         spec_.outputs.push_back({name + "/" + leaf, Role::state});
@@ -131,13 +133,6 @@ class Exporter {
       gradient = select(counts, s.step, zeros_like(s.step));
     }
     out.insert(out.end(), more.begin(), more.end());
-  }
-
-  Value parameter(const std::string& leaf, const Values& in) const {
-    for (std::size_t i = 0; i < program_.leaves.size(); ++i)
-      if (program_.leaves[i].parameter && program_.leaves[i].name == leaf)
-        return in[program_.num_args + i];
-    throw InternalError("export_learner: a gradient without a parameter");
   }
 
   void name_inputs() {

@@ -28,7 +28,6 @@ struct Learner::Impl {
   std::vector<Array> traces;  // as they are stored; one that is not contiguous is zero
   bool traces_are_zero = false;
   std::vector<Array> spare;  // room for large traces while they are zero
-  const Array nothing;       // in the place of what a program moved
   std::int64_t calls = 0, trace_steps = 0;
   bool broken = false;  // a run failed while it held the only copy of the traces
   std::map<std::string, Array> rule_inputs;
@@ -56,6 +55,7 @@ struct Learner::Impl {
     const Executable* gradient;
     UpdateRule rule;
     std::shared_ptr<Executable> executable;
+    std::vector<std::size_t> leaves;   // of the parameters, by gradient
     std::vector<Array*> moments = {};  // of the call that runs
   };
   std::vector<UpdatePlan> update_plans;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single steps with their gradient, and with the update of the parameters.
-#include <algorithm>
-
 #include "braintrace/train/learner_impl.h"
 #include "braintrace/train/update_program.h"
 
@@ -21,23 +19,21 @@ class UpdateInStep {
   double count() const { return static_cast<double>(optimizer_.num_updates_ + 1); }
   void counted() { ++optimizer_.num_updates_; }
 
-  // In the order with_update wants. New ones are zeros.
-  void moments(const StepProgram& gradient, std::vector<Array*>& out) {
+  // In the order with_update wants. New ones are zeros. `leaves`: by gradient.
+  void moments(const StepProgram& gradient, const std::vector<std::size_t>& leaves,
+               std::vector<Array*>& out) {
     out.clear();
-    for (const std::string& path : gradient.gradients)
+    for (std::size_t i = 0; i < leaves.size(); ++i)
       for (const std::string& name : optimizer_.kept_)
-        out.push_back(&moment(gradient, name, path));
+        out.push_back(&moment(name, gradient.gradients[i], gradient.leaves[leaves[i]]));
   }
 
  private:
-  Array& moment(const StepProgram& gradient, const std::string& name,
-                const std::string& path) {
+  Array& moment(const std::string& name, const std::string& path,
+                const ProgramLeaf& leaf) {
     StateDict& of_name = optimizer_.moments_[name];
+    const Array& w = leaf.state->stored(leaf.leaf);
     auto at = of_name.find(path);
-    const auto leaf =
-        std::find_if(gradient.leaves.begin(), gradient.leaves.end(),
-                     [&](const ProgramLeaf& l) { return l.parameter && l.name == path; });
-    const Array& w = leaf->state->stored(leaf->leaf);
     if (at == of_name.end())
       at = of_name.emplace(path, zeros(w.shape(), w.dtype())).first;
     Array& m = at->second;
@@ -74,7 +70,10 @@ Learner::Impl::UpdatePlan& Learner::Impl::update_plan(const Executable& gradient
       with_update(gradient.of_rule(), rule), packing, options.executor,
       options.executor == ExecutorKind::plan ? threads() : nullptr, options.profile);
   known.insert(e.get());
-  return update_plans.emplace_back(&gradient, rule, std::move(e));
+  std::vector<std::size_t> leaves;
+  for (const std::string& path : gradient.of_rule().gradients)
+    leaves.push_back(leaf_of(gradient.of_rule(), path));
+  return update_plans.emplace_back(&gradient, rule, std::move(e), std::move(leaves));
 }
 
 StepGradient Learner::step_grad(const std::vector<Array>& args, LossHandle& loss,
@@ -96,7 +95,7 @@ StepGradient Learner::step_update(const std::vector<Array>& args, LossHandle& lo
     return {.loss = g.loss, .results = g.results};
   }
   Impl::UpdatePlan& u = impl_->update_plan(gradient, inside.rule());
-  inside.moments(gradient.of_rule(), u.moments);
+  inside.moments(gradient.of_rule(), u.leaves, u.moments);
   impl_->call(*u.executable, impl_->cast(args), {&weight, 1}, "step_update",
               {.moments = u.moments, .rate = inside.rate(), .count = inside.count()});
   inside.counted();

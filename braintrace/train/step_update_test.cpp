@@ -144,7 +144,7 @@ void compare(Run& apart, Run& inside, double tolerance, int steps = 6) {
   for (int t = 0; t < steps; ++t) {
     const double weight = t == 2 ? 0.5 : 1;
     const double want = apart.step(t, weight), got = inside.update(t, weight);
-    CHECK(got == doctest::Approx(want).epsilon(1e-4));
+    CHECK(got == doctest::Approx(want).epsilon(10 * tolerance));
   }
   const StateDict want = state_dict(*apart.model), got = state_dict(*inside.model);
   double moved = 0;

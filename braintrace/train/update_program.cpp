@@ -13,13 +13,13 @@ UpdateRule without_rate(UpdateRule rule) {
   return rule;
 }
 
+}  // namespace
+
 std::size_t leaf_of(const StepProgram& p, const std::string& gradient) {
   for (std::size_t k = 0; k < p.leaves.size(); ++k)
     if (p.leaves[k].parameter && p.leaves[k].name == gradient) return k;
-  throw InternalError("with_update: a gradient without a parameter");
+  throw InternalError("a gradient without a parameter");
 }
-
-}  // namespace
 
 bool same_but_rate(const UpdateRule& a, const UpdateRule& b) {
   return without_rate(a) == without_rate(b);

@@ -10,6 +10,9 @@ namespace braintrace {
 // Rules that differ in their learning rate alone share programs: it is an input of them.
 bool same_but_rate(const UpdateRule& a, const UpdateRule& b);
 
+// Which of the program's leaves a gradient belongs to.
+std::size_t leaf_of(const StepProgram& p, const std::string& gradient);
+
 // `p` with the parameters after an update in place of its gradients. Moments come in the
 // order of the gradients, for each in that of moment_names(rule).
 //   Needs: a program with a gradient and without signals.
